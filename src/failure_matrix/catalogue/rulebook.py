@@ -1,0 +1,59 @@
+"""Every rule: its id, how severe it is, what it asks, why, and how to mend what breaks it.
+
+The pages under ``rule_pages/`` are the one source; ``matrix rule ID`` prints them as they are.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from failure_matrix.catalogue.findings import Finding, Severity
+from failure_matrix.catalogue.model import Place
+
+_PAGES = resources.files(__package__) / "rule_pages"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    id: str
+    severity: Severity
+    asks: str  # one line
+    page: str  # Markdown: why, and how to mend
+
+
+@cache
+def rule(rule_id: str) -> Rule:
+    """Give one rule. Raises KeyError for an id that there is not."""
+    if rule_id not in rule_ids():
+        raise KeyError(rule_id)
+    page = (_PAGES / f"{rule_id}.md").read_text(encoding="utf-8")
+    title, severity, asks = (part.strip() for part in page.split("\n\n", 3)[:3])
+    if title != f"# {rule_id}":
+        raise ValueError(f"the page of rule {rule_id} has the title {title!r}")
+    return Rule(id=rule_id, severity=Severity(severity), asks=" ".join(asks.split()), page=page)
+
+
+@cache
+def rule_ids() -> tuple[str, ...]:
+    """Give the ids of all rules, sorted."""
+    return tuple(sorted(page.name.removesuffix(".md") for page in _PAGES.iterdir() if page.name.endswith(".md")))
+
+
+def finding(rule_id: str, place: Place, message: str, hint: str) -> Finding:
+    """Make a finding of the severity that the rule has."""
+    return Finding(place=place, rule=rule_id, severity=rule(rule_id).severity, message=message, hint=hint)
+
+
+def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Say which known word was probably meant, else what is known, else ``otherwise``."""
+    words = list(dict.fromkeys(known))
+    if close := difflib.get_close_matches(word, words, n=1):
+        return f"did you mean '{close[0]}'?"
+    if not words:
+        return otherwise
+    listed = ", ".join(words[:12]) + (", …" if len(words) > 12 else "")
+    return f"known here: {listed}"
