@@ -1,0 +1,161 @@
+"""Several sessions on one loop: send to one, and see whether each has answered or waits for another.
+
+A session *waits* when every chain of the sessions of ours that block it ends at one that is idle. A blocker
+that still runs, or a cycle (a deadlock that the server is about to resolve), is "not yet": so the outcome does
+not depend on when one looked. Only blockers of ours count: autovacuum or another database is not waiting on us.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from failure_matrix.database.connection import Answer, Connection
+
+FIRST_LOOK = 0.0003  # seconds; most statements have answered by then
+LONGEST_PAUSE = 0.005  # seconds between two looks
+
+_BLOCKERS = """
+SELECT pid, array_to_string(pg_blocking_pids(pid), ','), array_to_string(pg_safe_snapshot_blocking_pids(pid), ',')
+  FROM unnest($1::int[]) AS pid
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What came of letting things settle: who waits for whom, and who ran out of time."""
+
+    waiting: Mapping[str, tuple[str, ...]]  # session -> the sessions it waits for
+    cancelled: frozenset[str] = frozenset()  # ran past the limit and were cancelled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blockers:
+    """Who blocks one backend: by a lock, or because it waits for a safe snapshot."""
+
+    lock: frozenset[int]
+    snapshot: frozenset[int]
+
+
+class Observer:
+    """The connection that watches and is never a session."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def blockers(self, pids: Collection[int]) -> dict[int, Blockers]:
+        array = "{" + ",".join(map(str, pids)) + "}"
+        rows = self.connection.execute("blockers", _BLOCKERS, [array]).rows
+        return {int(pid or 0): Blockers(lock=_pids(lock), snapshot=_pids(snapshot)) for pid, lock, snapshot in rows}
+
+
+def _pids(text: str | None) -> frozenset[int]:
+    return frozenset(int(pid) for pid in (text or "").split(",") if pid)
+
+
+def waits_for(pid: int, blockers: Mapping[int, Blockers], idle: Collection[int]) -> frozenset[int] | None:
+    """The pids of ours that ``pid`` waits for directly, or None while that can't be said.
+
+    ``blockers`` has an entry for each backend of ours that is busy; ``idle`` are the others of ours.
+    Pid 0 stands for a prepared transaction, which is as idle as can be.
+    """
+    ours = set(blockers) | set(idle) | {0}
+    snapshot = blockers[pid].snapshot & ours
+    lock = blockers[pid].lock & ours
+    if snapshot:
+        return snapshot
+    if not lock or not all(_settled(blocker, blockers, idle, frozenset({pid})) for blocker in lock):
+        return None
+    return lock
+
+
+def _settled(pid: int, blockers: Mapping[int, Blockers], idle: Collection[int], path: frozenset[int]) -> bool:
+    if pid == 0 or pid in idle:
+        return True
+    if pid in path:
+        return False
+    ours = set(blockers) | set(idle) | {0}
+    if blockers[pid].snapshot & ours:
+        return True
+    own = blockers[pid].lock & ours
+    return bool(own) and all(_settled(blocker, blockers, idle, path | {pid}) for blocker in own)
+
+
+def settle(
+    observer: Observer, sessions: Mapping[str, Connection], proceed: Callable[[str, Answer], None], *, limit: float
+) -> Settled:
+    """Wait until each session has answered or is seen to wait for another.
+
+    ``proceed(session, answer)`` is called for each answer and may send that session on. After ``limit``
+    seconds what still runs is cancelled, after twice that its connection is dropped; a session that waits
+    for another of ours may wait for ever.
+    """
+    cancelled: set[str] = set()
+    began = time.monotonic()
+    pause = FIRST_LOOK
+    while True:
+        _receive(sessions, proceed, pause)
+        pending = _pending(sessions)
+        if not pending:
+            return Settled(waiting={}, cancelled=frozenset(cancelled))
+        waiting = _look(observer, sessions, pending)
+        if _receive(sessions, proceed, 0):  # something moved while we looked: look again at once
+            pause = 0.0
+            continue
+        if len(waiting) == len(pending):
+            return Settled(waiting=waiting, cancelled=frozenset(cancelled))
+        pause = min(max(2 * pause, FIRST_LOOK), LONGEST_PAUSE)
+        _stop_late(sessions, pending, waiting, cancelled, late=time.monotonic() - began, limit=limit)
+
+
+def _pending(sessions: Mapping[str, Connection]) -> tuple[str, ...]:
+    return tuple(name for name, session in sessions.items() if session.busy)
+
+
+def _receive(sessions: Mapping[str, Connection], proceed: Callable[[str, Answer], None], timeout: float) -> bool:
+    """Read what arrives within ``timeout`` seconds and pass on whole answers; whether there was one."""
+    pending = [sessions[name] for name in _pending(sessions)]
+    sockets = [session.socket for session in pending if not session.lost]
+    if len(sockets) == len(pending):
+        select.select(sockets, [], [], timeout)
+    answered = False
+    for session in pending:
+        if (answer := session.receive()) is not None:
+            answered = True
+            proceed(session.name, answer)
+    return answered
+
+
+def _look(
+    observer: Observer, sessions: Mapping[str, Connection], pending: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    names = {session.pid: name for name, session in sessions.items()}
+    idle = [session.pid for name, session in sessions.items() if name not in pending and not session.lost]
+    blockers = observer.blockers([sessions[name].pid for name in pending])
+    waiting = {}
+    for name in pending:
+        pids = waits_for(sessions[name].pid, blockers, idle)
+        if pids is not None:
+            waiting[name] = tuple(sorted(names.get(pid, "a prepared transaction") for pid in pids))
+    return waiting
+
+
+def _stop_late(
+    sessions: Mapping[str, Connection],
+    pending: Collection[str],
+    waiting: Mapping[str, object],
+    cancelled: set[str],
+    *,
+    late: float,
+    limit: float,
+) -> None:
+    for name in pending:
+        if name in waiting:
+            continue
+        if late > 2 * limit:
+            sessions[name].close()
+        elif late > limit and name not in cancelled:
+            sessions[name].cancel()
+            cancelled.add(name)
