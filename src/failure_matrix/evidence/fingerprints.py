@@ -1,0 +1,157 @@
+"""What a verdict rests on, as digests made from the catalogue alone, so that a change needs no server to be noticed.
+
+The digest of a relation covers every statement of the schema that names it, and, through these, the relations
+that they name in turn: a foreign key, a trigger's function. White space and comments do not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cached_property
+
+from failure_matrix.catalogue.model import Action, Catalogue, Scenario, Sql, StoreEffect
+from failure_matrix.catalogue.sql import identifiers, normal
+from failure_matrix.evidence.schema import Objects
+
+
+def digest(*parts: str) -> str:
+    """Sixteen hex digits over the parts, in order."""
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
+class Fingerprints:
+    """The digests of one catalogue on one major version of PostgreSQL; names are ``kind/id``."""
+
+    def __init__(self, catalogue: Catalogue, major: int) -> None:
+        self._catalogue = catalogue
+        self._major = major
+        self._known: dict[str, str] = {}
+
+    @cached_property
+    def _objects(self) -> Objects:
+        return Objects(sql.text for sql in self._catalogue.settings.schema_)
+
+    def digests(self, names: Iterable[str]) -> dict[str, str]:
+        """``kind/id`` -> digest, for names as ``rests_on`` gives them."""
+        ordered = sorted(set(names))
+        for name in ordered:
+            if name not in self._known:
+                self._known[name] = self._digest(*name.split("/", 1))
+        return {name: self._known[name] for name in ordered}
+
+    def _digest(self, kind: str, id: str) -> str:
+        catalogue = self._catalogue
+        match kind:
+            case "schema":
+                return digest(*self._objects.definition(id))
+            case "state":
+                state = catalogue.states[id]
+                subject = catalogue.subjects[state.subject]
+                facts = json.dumps([subject.key, list(subject.show), state.illegal, state.uncommitted, state.final])
+                return digest(facts, normal(subject.from_.text), normal(state.when.text))
+            case "action":
+                return digest(_plain(catalogue.actions[id]))
+            case "event":
+                return digest(_plain(catalogue.events[id]))
+            case "invariant":
+                return digest(normal(catalogue.invariants[id].sql.text))
+            case "scenario":
+                return digest(*(_plain(each) for each in self._chain(id)))
+            case "postgresql":
+                return str(self._major)
+        raise AssertionError(kind)
+
+    def _chain(self, id: str) -> list[Scenario]:
+        """A scenario and those that it begins after, first things first."""
+        chain: list[Scenario] = []
+        at: str | None = id
+        while at is not None and self._catalogue.scenarios[at] not in chain:
+            chain.insert(0, self._catalogue.scenarios[at])
+            at = self._catalogue.scenarios[at].after
+        return chain
+
+    def scenario_rests_on(self, id: str) -> frozenset[str]:
+        """What a scenario's verdict rests on: the SQL that ran, every predicate asked, the relations these name."""
+        names = {f"scenario/{id}", "postgresql/major"}
+        for scenario in self._chain(id):
+            for step in scenario.steps:
+                names |= {f"action/{step.do}"} if step.do else set()
+                names |= {f"event/{step.event}"} if step.event else set()
+        names |= {f"schema/{relation}" for relation in self._objects.reached(self._named(names))}
+        return frozenset(names)
+
+    def _named(self, names: Iterable[str]) -> frozenset[str]:
+        """Every identifier in the SQL behind these names."""
+        found: set[str] = set()
+        for name in names:
+            kind, id = name.split("/", 1)
+            match kind:
+                case "action" | "event":
+                    sql = self._catalogue.actions[id].sql if kind == "action" else self._catalogue.events[id].sql
+                    found |= identifiers(sql.text) if sql else frozenset()
+                case "state":
+                    state = self._catalogue.states[id]
+                    found |= identifiers(state.when.text)
+                    found |= identifiers(self._catalogue.subjects[state.subject].from_.text)
+                case "scenario":
+                    for scenario in self._chain(id):
+                        found |= set(scenario.given.tables)
+                        for step in scenario.steps:
+                            found |= identifiers(step.sql.text) if step.sql else frozenset()
+        return frozenset(found)
+
+    def state_rests_on(self, id: str, scenarios: Iterable[str]) -> frozenset[str]:
+        """What a state's verdict rests on: its predicate, the actions and events that leave or reach it, its witnesses."""
+        names = {f"state/{id}", "postgresql/major"}
+        names |= {f"action/{name}" for name, action in self._catalogue.actions.items() if _touches(action, id)}
+        names |= {f"event/{name}" for name, event in self._catalogue.events.items() if id in _ends(event.moves)}
+        names |= {f"scenario/{scenario}" for scenario in scenarios}
+        names |= {f"schema/{relation}" for relation in self._objects.reached(self._named(names))}
+        return frozenset(names)
+
+    def fingerprint(self, names: Iterable[str]) -> str:
+        """One digest over everything named."""
+        return digest(*(f"{name}={value}" for name, value in self.digests(names).items()))
+
+    def catalogue(self) -> str:
+        """The digest of the whole catalogue, prose included."""
+        return digest(_plain(self._catalogue))
+
+
+def _ends(moves: dict[str, tuple[str, ...]]) -> frozenset[str]:
+    return frozenset(moves) | frozenset(target for targets in moves.values() for target in targets)
+
+
+def _touches(action: Action, state: str) -> bool:
+    return state in _ends(action.moves) | _ends(action.also)
+
+
+_PROSE = {"title", "about", "shows", "does_not_show", "refusal", "owner", "origin"}
+
+
+def _plain(noun: object) -> str:
+    """A noun as canonical JSON, SQL normalized; of actions, events and scenarios without their prose."""
+    prose = frozenset() if isinstance(noun, Catalogue) else frozenset(_PROSE)
+    return json.dumps(_value(noun, prose), sort_keys=True, default=str)
+
+
+def _value(noun: object, without: frozenset[str]) -> object:
+    match noun:
+        case Sql():
+            return [normal(noun.text), noun.params]
+        case StoreEffect():
+            return [noun.verb, noun.target, noun.content]
+        case dict():
+            return [[_value(key, without), _value(value, without)] for key, value in noun.items()]
+        case tuple() | list():
+            return [_value(value, without) for value in noun]
+        case None | str() | int():
+            return noun
+        case _ if hasattr(type(noun), "model_fields"):
+            fields = type(noun).model_fields  # type: ignore[attr-defined]
+            kept = (name for name, info in fields.items() if name not in without and not info.exclude)
+            return {name: _value(getattr(noun, name), without) for name in kept if getattr(noun, name) not in ((), {}, None)}
+        case _:
+            return str(noun)

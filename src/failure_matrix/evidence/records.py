@@ -1,0 +1,228 @@
+"""What one verification saw. ``Evidence`` is the file format, its JSON Schema is made from it.
+
+Everything outside ``run`` is equal, byte for byte, between two runs of one catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FORMAT: Literal["failure-matrix/evidence/1"] = "failure-matrix/evidence/1"
+
+
+class Verdict(StrEnum):
+    """From best to worst; a roll-up takes the worst."""
+
+    VERIFIED = "verified"
+    WAIVED = "waived"
+    UNREACHED = "unreached"
+    STALE = "stale"
+    INCOMPLETE = "incomplete"
+    BROKEN = "broken"
+
+    @property
+    def badness(self) -> int:
+        return list(Verdict).index(self)
+
+
+def worst(verdicts: Iterable[Verdict], *, default: Verdict = Verdict.VERIFIED) -> Verdict:
+    """The roll-up: the worst verdict of all, ``default`` of none."""
+    return max(verdicts, key=lambda verdict: verdict.badness, default=default)
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Witness(Record):
+    """A step at which something was seen. Step 0 is what was given."""
+
+    scenario: str
+    step: int
+
+
+class Row(Record):
+    """One answered result set or row count."""
+
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str | None, ...], ...] = ()  # the server's text
+
+
+class ServerError(Record):
+    """Severity, SQLSTATE and primary message only."""
+
+    severity: str
+    sqlstate: str
+    message: str
+    constraint: str | None = None
+
+
+class Hop(Record):
+    """One move on the declared path of a change. ``by`` is None where another session had made it before."""
+
+    from_: str = Field(alias="from")
+    by: str | None
+    to: str
+
+
+class Change(Record):
+    """What one key did at one step, as committed, or as ``session`` sees it in its own transaction.
+
+    An action that took effect and is declared to leave the state as it is gives one with ``from`` = ``to``.
+    """
+
+    subject: str
+    key: tuple[str, ...]
+    from_: str = Field(alias="from")
+    to: str
+    by: tuple[str, ...] = ()  # actions and events, in order, on the declared path
+    path: tuple[Hop, ...] = ()
+    late: bool = False  # declared by a path longer than one move
+    session: str | None = None
+
+
+class Seen(Record):
+    """The state of one key, as one session sees it."""
+
+    subject: str
+    key: tuple[str, ...]
+    state: str
+
+
+FailureKind = Literal[
+    "rows", "returns", "error", "notice", "keep", "waits", "releases", "then", "seen-by", "breaks", "unclassified",
+    "ambiguous", "duplicate-key", "undeclared-move", "illegal-state", "invariant", "time-limit", "still-waiting",
+    "could-not-look", "given",
+]  # fmt: skip
+
+
+class Failure(Record):
+    """One thing that is wrong, told so that a tired person can act on it."""
+
+    kind: FailureKind
+    message: str  # one line: what happened
+    expected: str
+    observed: str
+    place: str  # file:line of what was expected
+    states: tuple[str, ...] = ()  # states that this puts in doubt
+    subjects: tuple[str, ...] = ()  # subjects none of whose states can be told (unclassified, duplicate key)
+    actions: tuple[str, ...] = ()
+    invariants: tuple[str, ...] = ()
+
+
+class StepRecord(Record):
+    number: int  # from 1, as the catalogue lists them
+    in_: str | None = Field(default=None, alias="in")
+    verb: str  # do, sql, at, event, kill
+    name: str | None = None  # the action or event
+    text: str  # the SQL or effect that ran, parameters as $1, …
+    with_: dict[str, str | None] = Field(default={}, alias="with")  # parameters by name, as text
+    at: str | None = None  # the clock when it ran
+    in_transaction: bool = False  # after the step, its session holds a transaction open
+    rows: int | None = None  # rows affected or returned by the last statement
+    returns: Row | None = None
+    error: ServerError | None = None
+    notices: tuple[str, ...] = ()
+    waits: tuple[str, ...] = ()  # the sessions it was seen waiting for
+    releases: tuple[int, ...] = ()  # numbers of the steps that this one set free
+    released_by: int | None = None  # number of the step that set this one free
+    then: tuple[Seen, ...] = ()  # every key as committed after the step
+    seen_by: dict[str, tuple[Seen, ...]] = {}
+    moves: tuple[Change, ...] = ()
+    breaks: tuple[str, ...] = ()  # what broke as it was declared to
+    failures: tuple[Failure, ...] = ()
+    verdict: Verdict = Verdict.VERIFIED
+    place: str = ""  # file:line
+
+
+class Orders(Record):
+    exist: int = 1
+    ran: int = 1
+    impossible: int = 0
+    skipped: int = 0
+
+
+class ScenarioRecord(Record):
+    id: str
+    title: str
+    verdict: Verdict
+    because: str | None = None  # why it is not verified
+    orders: Orders = Orders()
+    given: tuple[Seen, ...] = ()
+    steps: tuple[StepRecord, ...] = ()
+    not_run: tuple[int, ...] = ()  # numbers of listed steps after the one that ended it
+    failures: tuple[Failure, ...] = ()  # not of any one step
+    fingerprint: str
+    place: str = ""
+
+
+class StateRecord(Record):
+    id: str
+    subject: str
+    verdict: Verdict
+    because: str | None = None
+    fingerprint: str
+    witnesses: tuple[Witness, ...] = ()
+    rests_on: tuple[str, ...] = ()  # names in Evidence.digests
+
+
+class MoveRecord(Record):
+    from_: str = Field(alias="from")
+    by: str
+    to: str
+    verdict: Verdict
+    because: str | None = None
+    witnesses: tuple[Witness, ...] = ()
+
+
+class InvariantRecord(Record):
+    id: str
+    verdict: Verdict
+    because: str | None = None
+    checked: int = 0  # after how many steps
+
+
+class Count(Record):
+    """So many of so many."""
+
+    of: int
+    verified: int
+
+
+class CatalogueRecord(Record):
+    title: str
+    fingerprint: str
+
+
+class PostgreSQL(Record):
+    major: int
+
+
+class Run(Record):
+    """Everything that differs from one run to the next."""
+
+    started: str  # UTC, ISO 8601
+    seconds: float
+    postgresql: str  # exact version
+    server: str  # embedded, prefix or dsn
+    host: str
+    commit: str | None
+    version: str  # of this program
+
+
+class Evidence(Record):
+    format: Literal["failure-matrix/evidence/1"] = FORMAT
+    catalogue: CatalogueRecord
+    postgresql: PostgreSQL
+    verdict: Verdict
+    scenarios: tuple[ScenarioRecord, ...] = ()
+    states: tuple[StateRecord, ...] = ()
+    moves: tuple[MoveRecord, ...] = ()
+    invariants: tuple[InvariantRecord, ...] = ()
+    coverage: dict[str, Count] = {}  # scenarios, states, moves, invariants
+    digests: dict[str, str] = {}  # what verdicts rest on -> its digest, see fingerprints
+    run: Run
