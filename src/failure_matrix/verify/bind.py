@@ -1,0 +1,105 @@
+"""What a step will do once its names are bound: SQL and values, store effect, and the deed it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from failure_matrix.catalogue.model import Action, Catalogue, Event, Moves, Scalar, Sql, Step, StoreEffect
+from failure_matrix.catalogue.sql import statement
+from failure_matrix.database.connection import Value
+from failure_matrix.verify.moves import Deed, Edge
+from failure_matrix.verify.stores import Effect, bind
+from failure_matrix.verify.values import Kept, NotKept, as_text, references, substitute
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """A step with every parameter bound. Without ``text`` it is an effect alone."""
+
+    text: str | None
+    values: tuple[Value, ...]
+    parameters: Mapping[str, Scalar]
+    effect: Effect | None
+    deed: Deed | None
+
+
+def bind_step(catalogue: Catalogue, step: Step, kept: Kept, *, now: Value, called_by: Kept) -> Bound:
+    """Bind a ``do``, ``sql`` or ``event`` step. Raises NotKept, also for a parameter without source, and EffectRefused."""
+    own = {name: substitute(value, kept) for name, value in step.with_.items()}
+    if step.do is not None:
+        action = catalogue.actions[step.do]
+        parameters = {**action.with_, **called_by, **own}
+        return _bound(action.sql, action.store, parameters, kept, now, _action_deed(catalogue, step.do, parameters))
+    event = catalogue.events[step.event] if step.event is not None else None
+    if step.sql is not None:
+        deed = _carried_out(catalogue, step, own)
+        return _bound(step.sql, event.store if event else None, own, kept, now, deed)
+    assert event is not None and step.event is not None
+    parameters = {**event.with_, **own}
+    return _bound(event.sql, event.store, parameters, kept, now, event_deed(step.event, event, parameters))
+
+
+def _bound(
+    sql: Sql | None, store: StoreEffect | None, parameters: Mapping[str, Scalar], kept: Kept, now: Value, deed: Deed | None
+) -> Bound:
+    effect = bind(store, {**kept, **parameters}) if store is not None else None
+    if sql is None:
+        return Bound(text=None, values=(), parameters=parameters, effect=effect, deed=deed)
+    prepared = statement(sql)
+    sources: dict[str, Value] = {"now": now, **parameters}
+    if missing := [name for name in prepared.parameters if name not in sources]:
+        raise NotKept(missing[0])
+    values = tuple(sources[name] for name in prepared.parameters)
+    used = {name: sources[name] for name in prepared.parameters if name != "now"}
+    shown = {name: value for name, value in parameters.items() if name in used or effect is not None}
+    return Bound(text=prepared.text, values=values, parameters=shown, effect=effect, deed=deed)
+
+
+def _carried_out(catalogue: Catalogue, step: Step, own: Mapping[str, Scalar]) -> Deed | None:
+    if step.carries_out is not None:
+        return _action_deed(catalogue, step.carries_out, own)
+    if step.event is not None:
+        return event_deed(step.event, catalogue.events[step.event], own)
+    return None
+
+
+def _action_deed(catalogue: Catalogue, id: str, parameters: Mapping[str, Scalar]) -> Deed:
+    action = catalogue.actions[id]
+    subject = catalogue.subjects[action.subject]
+    used = _parameters_used(action)
+    own = None
+    if all(name in used and name in parameters for name in subject.key):
+        own = tuple(as_text(parameters[name]) or "" for name in subject.key)
+    return Deed(
+        name=id,
+        edges=edges(action.moves, parameters),
+        others=edges(action.also, parameters),
+        subject=action.subject,
+        own=own,
+    )
+
+
+def _parameters_used(action: Action) -> frozenset[str]:
+    used = frozenset(statement(action.sql).parameters) if action.sql else frozenset()
+    return used | (references(action.store.target) if action.store else frozenset())
+
+
+def event_deed(id: str, event: Event, parameters: Mapping[str, Scalar]) -> Deed:
+    """What an event may do: its moves, of any subject."""
+    return Deed(name=id, edges=edges(event.moves, parameters))
+
+
+def edges(moves: Moves, parameters: Mapping[str, Scalar]) -> frozenset[Edge]:
+    """Moves as pairs of states; a ``$parameter`` that isn't bound leads nowhere."""
+    found: set[Edge] = set()
+    for source, targets in moves.items():
+        for target in _bound_states(targets, parameters):
+            found.add((source, target))
+    return frozenset(found)
+
+
+def _bound_states(targets: Iterable[str], parameters: Mapping[str, Scalar]) -> Iterable[str]:
+    for target in targets:
+        if references(target) <= parameters.keys():
+            yield as_text(substitute(target, parameters)) or ""

@@ -1,0 +1,120 @@
+"""The server rules: does each SQL of the catalogue fit the schema? Asked by preparing it, so nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from failure_matrix.catalogue.findings import Finding, Severity
+from failure_matrix.catalogue.model import Action, Catalogue, Event, Scalar, Sql
+from failure_matrix.catalogue.sql import Statement, statement
+from failure_matrix.database.classify import store_relations, store_values
+from failure_matrix.database.connection import Connection, ServerError, Value
+
+_RULES = {  # SQLSTATE -> rule, what to do
+    "42601": ("sql-syntax", "mend the statement; psql shows the same error"),
+    "42P01": ("unknown-relation", "is it in the schema, and on the search path? stores are seen by predicates, not by actions"),
+    "42703": ("unknown-column", "is the column in the schema, and its table in the subject's 'from'?"),
+    "42883": ("unknown-function", "is it in the schema? a cast may be missing: write ':name::type'"),
+    "42P18": ("untyped-parameter", "PostgreSQL can't tell the parameter's type: write ':name::text', say"),
+    "42725": ("untyped-parameter", "PostgreSQL can't tell the parameter's type: write ':name::text', say"),
+}
+_OTHER = ("sql-rejected", "mend the statement; psql shows the same error")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One SQL to prepare: where it stands, what to prepare, and sample values that give parameters their types."""
+
+    path: tuple[str | int, ...]
+    statement: Statement
+    samples: Mapping[str, Value]
+
+
+def findings(catalogue: Catalogue, connection: Connection) -> tuple[Finding, ...]:
+    """Every SQL that the server rejects, in the catalogue's order."""
+    return tuple(found for trial in _trials(catalogue) if (found := _try(catalogue, connection, trial)) is not None)
+
+
+def _try(catalogue: Catalogue, connection: Connection, trial: Trial) -> Finding | None:
+    values = [trial.samples.get(name, "") for name in trial.statement.parameters]
+    try:
+        connection.prepare("", trial.statement.text, values)
+    except ServerError as error:
+        rule, hint = _RULES.get(error.sqlstate, _OTHER)
+        near = _near(trial.statement.text, error.position)
+        return Finding(
+            place=catalogue.place(*trial.path),
+            rule=rule,
+            severity=Severity.ERROR,
+            message=f"{' '.join(map(str, trial.path))}: PostgreSQL says {error}{near}",
+            hint=hint,
+        )
+    return None
+
+
+def _near(text: str, position: int | None) -> str:
+    if position is None:
+        return ""
+    line = text[position - 1 :].split("\n", 1)[0].strip()
+    return f", at '{line[:40]}'"
+
+
+def _trials(catalogue: Catalogue) -> Iterator[Trial]:
+    yield from _subject_trials(catalogue)
+    for id, state in catalogue.states.items():
+        for number, observation in enumerate(state.observe):
+            if observation.sql is not None:
+                yield _selecting(catalogue, ("states", id, "observe", number, "sql"), observation.sql)
+        if state.retention is not None and state.retention.cost is not None:
+            yield _selecting(catalogue, ("states", id, "retention", "cost"), state.retention.cost)
+    samples = _samples(catalogue)
+    for id, caller in catalogue.callers.items():
+        if isinstance(caller, Sql):
+            yield _selecting(catalogue, ("callers", id), caller)
+    kinds: dict[str, Mapping[str, Action | Event]] = {"actions": catalogue.actions, "events": catalogue.events}
+    for kind, nouns in kinds.items():
+        for id, noun in nouns.items():
+            if noun.sql is not None and statement(noun.sql).parameters:
+                yield Trial(path=(kind, id, "sql"), statement=statement(noun.sql), samples=samples.get(id, {"now": 0}))
+    for id, invariant in catalogue.invariants.items():
+        if "previous_" not in invariant.sql.text:
+            yield _selecting(catalogue, ("invariants", id, "sql"), invariant.sql)
+
+
+def _subject_trials(catalogue: Catalogue) -> Iterator[Trial]:
+    stores = {**store_values({id: () for id in catalogue.stores}), "now": 0}
+    head = _head(catalogue)
+    for id, subject in catalogue.subjects.items():
+        columns = ", ".join((*subject.key.values(), *subject.offers.values(), *subject.show)) or "1"
+        whole = statement(Sql(text=f"{head}SELECT {columns} FROM {subject.from_.text}"))
+        yield Trial(path=("subjects", id), statement=whole, samples=stores)
+        for state, body in catalogue.states_of(id).items():
+            asked = statement(Sql(text=f"{head}SELECT (\n{body.when.text}\n) IS TRUE FROM {subject.from_.text}"))
+            yield Trial(path=("states", state, "when"), statement=asked, samples=stores)
+
+
+def _head(catalogue: Catalogue) -> str:
+    items = store_relations(catalogue.stores)
+    return f"WITH {', '.join(items)}\n" if items else ""
+
+
+def _selecting(catalogue: Catalogue, path: Sequence[str | int], sql: Sql) -> Trial:
+    """SQL that asks, with the stores as relations."""
+    asked = statement(Sql(text=f"{_head(catalogue)}SELECT * FROM (\n{sql.text}\n) AS asked"))
+    samples = {**store_values({id: () for id in catalogue.stores}), "now": 0}
+    return Trial(path=tuple(path), statement=asked, samples=samples)
+
+
+def _samples(catalogue: Catalogue) -> dict[str, dict[str, Scalar]]:
+    """Values that actions and events are called with: their own, and a step's where there is one."""
+    found: dict[str, dict[str, Scalar]] = {}
+    nouns: dict[str, Action | Event] = {**catalogue.actions, **catalogue.events}
+    for id, noun in nouns.items():
+        found[id] = {"now": 0, **noun.with_}
+    for scenario in catalogue.scenarios.values():
+        for step in scenario.steps:
+            named = step.do or step.event
+            if named in found:
+                found[named] = {**step.with_, **found[named]}
+    return found

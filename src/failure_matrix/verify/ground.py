@@ -1,0 +1,141 @@
+"""A database for scenarios, made as new again between them, with connections that are used again.
+
+Emptying what a scenario filled takes a millisecond, a clone of the template twenty and new connections as much
+again. So the ground is emptied, tables and sequences as the template had them, and cloned anew only where that
+cannot give the same: the schema itself inserted rows, or a scenario changed the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from failure_matrix.catalogue.findings import CouldNot
+from failure_matrix.database.classify import Probe
+from failure_matrix.database.cluster import Server
+from failure_matrix.database.connection import Connection, ServerError
+from failure_matrix.database.waiting import Observer
+
+LOOK_LIMIT = "1s"  # how long the observer waits behind an ACCESS EXCLUSIVE lock before it could not look
+
+# Everything that DDL changes, of objects that are not the server's own. pg_class without what TRUNCATE changes.
+_SHAPE = """
+SELECT md5(string_agg(thing, ';' ORDER BY thing)) FROM (
+    SELECT concat_ws(',', 'class', oid, relname, relnamespace, relowner, relkind, relrowsecurity, relforcerowsecurity,
+                     relacl, reloptions, relhastriggers, relhasindex, relchecks, relnatts) AS thing
+      FROM pg_class WHERE oid >= 16384 AND relpersistence <> 't' AND relnamespace <> 'pg_toast'::regnamespace
+    UNION ALL SELECT concat_ws(',', 'attribute', attrelid, attnum, xmin) FROM pg_attribute
+               WHERE attrelid IN (SELECT oid FROM pg_class WHERE oid >= 16384 AND relpersistence <> 't')
+    UNION ALL SELECT concat_ws(',', 'proc', oid, xmin) FROM pg_proc WHERE oid >= 16384
+    UNION ALL SELECT concat_ws(',', 'type', oid, xmin) FROM pg_type WHERE oid >= 16384 AND typnamespace::regnamespace::text !~ '^pg_temp'
+    UNION ALL SELECT concat_ws(',', 'enum', oid, xmin) FROM pg_enum
+    UNION ALL SELECT concat_ws(',', 'constraint', oid, xmin) FROM pg_constraint WHERE oid >= 16384
+    UNION ALL SELECT concat_ws(',', 'trigger', oid, xmin) FROM pg_trigger
+    UNION ALL SELECT concat_ws(',', 'policy', oid, xmin) FROM pg_policy
+    UNION ALL SELECT concat_ws(',', 'rewrite', oid, xmin) FROM pg_rewrite WHERE oid >= 16384
+    UNION ALL SELECT concat_ws(',', 'namespace', oid, xmin) FROM pg_namespace WHERE oid >= 16384 AND nspname !~ '^pg_'
+    UNION ALL SELECT concat_ws(',', 'extension', oid, xmin) FROM pg_extension
+    UNION ALL SELECT concat_ws(',', 'large object', oid, xmin) FROM pg_largeobject_metadata
+) AS shape
+"""
+
+_FILLED = """
+SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
+ WHERE oid >= 16384 AND relkind = 'r' AND relpersistence <> 't' AND pg_relation_size(oid) > 0
+"""
+
+_SEQUENCES = """
+SELECT format('%I.%I', schemaname, sequencename), start_value::text, last_value::text FROM pg_sequences
+ ORDER BY 1
+"""
+
+
+class Ground:
+    """One database of ours; ``renew`` makes it as the template was."""
+
+    def __init__(self, server: Server, template: str, probe: Probe) -> None:
+        self._server = server
+        self._template = template
+        self.probe = probe
+        self._idle: list[Connection] = []
+        self._lay()
+        self._shape = self._ask(_SHAPE)
+        self._sequences = self.admin.query(_SEQUENCES).rows
+        self._seeded = self._ask(_FILLED) is not None
+
+    def _lay(self) -> None:
+        self._database = self._server.create_database(self._template)
+        self.admin = Connection(self._server.conninfo(self._database), "observer")
+        self.admin.query(f"SET lock_timeout = '{LOOK_LIMIT}'; SET row_security = off")
+        self.observer = Observer(self.admin)
+
+    def _ask(self, text: str) -> str | None:
+        return self.admin.query(text).rows[0][0]
+
+    def connection(self, name: str) -> Connection:
+        """A connection as good as new, under a session's name."""
+        connection = self._idle.pop() if self._idle else Connection(self._server.conninfo(self._database), name)
+        connection.name = name
+        return connection
+
+    def give_back(self, connections: Iterable[Connection]) -> None:
+        """Take connections back; those that are in the middle of something are closed."""
+        for connection in connections:
+            if connection.lost or connection.busy or connection.in_transaction:
+                self._close(connection)
+                continue
+            try:
+                connection.query("DISCARD ALL")
+            except ServerError:
+                self._close(connection)
+            else:
+                self._idle.append(connection)
+
+    def _close(self, connection: Connection) -> None:
+        if connection.lost:
+            return
+        self.admin.query("SELECT pg_terminate_backend($1::int)", [connection.pid])
+        connection.wait_for_end()  # its locks must be gone before the tables are emptied
+        connection.close()
+
+    def renew(self) -> None:
+        """Make the database as the template was."""
+        try:
+            if self._seeded or self._ask(_SHAPE) != self._shape:
+                self._relay()
+            else:
+                self._empty()
+        except ServerError as error:
+            raise CouldNot(f"empty the database between two scenarios: {error}") from error
+
+    def _empty(self) -> None:
+        filled = self._ask(_FILLED)
+        if filled is not None:
+            self.admin.query(f"TRUNCATE {filled} CASCADE")
+        for before, now in zip(self._sequences, self.admin.query(_SEQUENCES).rows, strict=True):
+            name, start, last = before
+            if now != before:
+                self.admin.query(
+                    "SELECT setval($1::regclass, $2::bigint, $3::boolean)", [name, last or start, last is not None]
+                )
+
+    def _relay(self) -> None:
+        self.close()
+        self._lay()
+
+    def close(self) -> None:
+        """Drop the database."""
+        for connection in (*self._idle, self.admin):
+            connection.close()
+        self._idle.clear()
+        self._server.drop_database(self._database)
+
+
+@contextmanager
+def laid(server: Server, template: str, probe: Probe) -> Iterator[Ground]:
+    """A ground for the time of the block."""
+    ground = Ground(server, template, probe)
+    try:
+        yield ground
+    finally:
+        ground.close()

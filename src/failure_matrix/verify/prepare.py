@@ -1,0 +1,75 @@
+"""The database that all others are made like: the catalogue's schema; and what a scenario is given."""
+
+from __future__ import annotations
+
+from failure_matrix.catalogue.findings import CatalogueInvalid, Finding, Severity
+from failure_matrix.catalogue.model import Catalogue, Given, Place, Scalar
+from failure_matrix.database.cluster import Server
+from failure_matrix.database.connection import Connection, ServerError
+from failure_matrix.verify.stores import Stores
+
+
+def make_template(catalogue: Catalogue, server: Server) -> str:
+    """A database with the catalogue's schema. Raises CatalogueInvalid where the server rejects it."""
+    name = server.create_database()
+    connection = Connection(server.conninfo(name), "schema")
+    try:
+        for number, sql in enumerate(catalogue.settings.schema_):
+            place = catalogue.place("catalogue", "schema", number)
+            run_schema(connection, sql.text, place, sql.origin)
+    finally:
+        connection.close()
+    return name
+
+
+def run_schema(connection: Connection, text: str, place: Place, origin: str | None) -> None:
+    """One item of the schema in its own transaction. Raises CatalogueInvalid."""
+    try:
+        connection.query(text)
+    except ServerError as error:
+        line = "" if error.position is None else f" at line {text.count(chr(10), 0, error.position) + 1}"
+        raise CatalogueInvalid(
+            (
+                Finding(
+                    place=place,
+                    rule="schema-rejected",
+                    severity=Severity.ERROR,
+                    message=f"PostgreSQL rejects the schema{line}{f' of {origin}' if origin else ''}: {error}",
+                    hint="mend this SQL; each item of schema runs in its own transaction",
+                ),
+            )
+        ) from error
+
+
+def give(connection: Connection, stores: Stores, given: Given) -> None:
+    """Insert the rows and write the files. Raises ServerError."""
+    if given.sql is not None:
+        connection.query(given.sql.text)
+    for table, rows in given.tables.items():
+        for row in rows:
+            insert(connection, table, row)
+    for store, files in given.files.items():
+        for name, content in files.items():
+            stores.put(store, name, content.encode())
+
+
+def insert(connection: Connection, table: str, row: dict[str, Scalar]) -> None:
+    """One row; a value takes the type of its column. Raises ServerError."""
+    target = ".".join(quoted(part) for part in table.split("."))
+    if not row:
+        connection.query(f"INSERT INTO {target} DEFAULT VALUES")
+        return
+    columns = ", ".join(quoted(column) for column in row)
+    places = ", ".join(f"${number}" for number in range(1, len(row) + 1))
+    values = [_untyped(value) for value in row.values()]
+    connection.query(f"INSERT INTO {target} ({columns}) VALUES ({places})", values)
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _untyped(value: Scalar) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)

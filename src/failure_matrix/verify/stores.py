@@ -1,0 +1,113 @@
+"""Stores of a verification: real files in a temporary directory, and effects on them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from failure_matrix.catalogue.model import Scalar, StoreEffect
+from failure_matrix.database.classify import Inventory
+from failure_matrix.database.connection import Result
+from failure_matrix.verify.values import Kept, as_text, substitute
+
+
+class EffectRefused(Exception):
+    """An effect that names no file of a store: the catalogue is wrong. ``str()`` says how."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """A store effect with its names and content bound."""
+
+    verb: str
+    store: str
+    name: str
+    content: bytes | None
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.store}/{self.name}"
+
+
+def bind(effect: StoreEffect, values: Kept) -> Effect:
+    """The effect with each ``$name`` replaced. Raises NotKept, EffectRefused."""
+    store, slash, name = (as_text(substitute(effect.target, values)) or "").partition("/")
+    if not slash or not name or "/" in name or name in (".", "..") or "\0" in name:
+        raise EffectRefused(f"'{effect.target}' gives '{store}{slash}{name}', which is not a store and a file name")
+    content = as_text(substitute(effect.content, values))
+    return Effect(verb=effect.verb, store=store, name=name, content=None if content is None else content.encode())
+
+
+class Stores:
+    """The files of all stores, each in a directory of its own under ``directory``."""
+
+    def __init__(self, directory: Path, ids: Mapping[str, object]) -> None:
+        self._directories = {id: directory / id for id in ids}
+        for path in self._directories.values():
+            path.mkdir(parents=True, exist_ok=True)
+
+    def clear(self) -> None:
+        for directory in self._directories.values():
+            for path in directory.iterdir():
+                path.unlink()
+
+    def inventory(self) -> Inventory:
+        """What is there, by name, with sizes in bytes and digests in hex."""
+        return {id: tuple(_file(path) for path in sorted(found.iterdir())) for id, found in self._directories.items()}
+
+    def put(self, store: str, name: str, content: bytes) -> None:
+        (self._directories[store] / name).write_bytes(content)
+
+    def apply(self, effect: Effect) -> Result:
+        """Do it; one row (name, bytes, sha256) of the file as it is then, no row where nothing was done."""
+        path = self._directories[effect.store] / effect.name
+        done = _apply(effect, path)
+        columns = ("name", "bytes", "sha256")
+        if not done:
+            return Result(tag=effect.verb, affected=0, columns=columns)
+        row = _file(path) if path.exists() else {"name": effect.name, "bytes": None, "sha256": None}
+        return Result(
+            tag=effect.verb, affected=1, columns=columns, rows=(tuple(as_text(row[column]) for column in columns),)
+        )
+
+
+def _apply(effect: Effect, path: Path) -> bool:
+    content = effect.content or b""
+    match effect.verb:
+        case "create":
+            try:
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            except FileExistsError:
+                return False
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            return True
+        case "write":
+            path.write_bytes(content)
+            return True
+    if not path.exists():
+        return False
+    match effect.verb:
+        case "remove":
+            path.unlink()
+        case "truncate":
+            os.truncate(path, path.stat().st_size // 2)
+        case "corrupt":
+            # Same length, other bytes: a size check alone must not notice.
+            path.write_bytes(bytes(byte ^ 0xFF for byte in path.read_bytes()) or b"\xff")
+        case _:
+            raise AssertionError(effect.verb)
+    return True
+
+
+def _file(path: Path) -> dict[str, Scalar]:
+    status = path.stat()
+    return {
+        "name": path.name,
+        "bytes": status.st_size,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "modified": datetime.fromtimestamp(status.st_mtime, UTC).isoformat(),
+    }

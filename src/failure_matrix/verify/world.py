@@ -1,0 +1,92 @@
+"""A database with its observer, sessions, stores and clock: what a scenario acts on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from failure_matrix.catalogue.model import SessionSetup
+from failure_matrix.database.classify import Situation
+from failure_matrix.database.connection import Answer, Connection, ServerError, Value
+from failure_matrix.database.waiting import Settled, settle
+from failure_matrix.verify.ground import Ground
+from failure_matrix.verify.scripts import Outcome, Script
+from failure_matrix.verify.stores import Stores
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """One step that has ended: in which session, how, and whether it ended a transaction."""
+
+    session: str
+    outcome: Outcome
+
+
+class World:
+    """Everything that a scenario can act on or look at, in one database."""
+
+    def __init__(self, ground: Ground, stores: Stores, setups: Mapping[str, SessionSetup]) -> None:
+        self._ground = ground
+        self._setups = setups
+        self.stores = stores
+        self.now: Value = 0
+        self.sessions: dict[str, Connection] = {}
+        self._scripts: dict[str, Script] = {}
+        self.admin = ground.admin
+
+    def close(self) -> None:
+        """Give the sessions back; what they had open is rolled back."""
+        self._ground.give_back(self.sessions.values())
+
+    def session(self, name: str) -> Connection:
+        """The session's connection, made or made again where there is none. Raises ServerError."""
+        found = self.sessions.get(name)
+        if found is not None and not found.lost:
+            return found
+        connection = self._ground.connection(name)
+        self.sessions[name] = connection
+        connection.query(f"SET application_name = '{name.replace(chr(39), chr(39) * 2)}'")
+        setup = self._setups.get(name)
+        if setup is not None and setup.isolation is not None:
+            connection.query(f"SET default_transaction_isolation = '{setup.isolation}'")
+        if setup is not None and setup.setup is not None:
+            connection.query(setup.setup.text)
+        return connection
+
+    def start(self, name: str, script: Script) -> None:
+        """Start a script in a session that is free."""
+        self._scripts[name] = script
+        request = next(script)
+        self.sessions[name].send(request.text, request.values)
+
+    def settle(self, ended: Callable[[Ended], None], *, limit: float) -> Settled:
+        """Let things settle; ``ended`` is told of each script that ends, as it ends."""
+
+        def proceed(name: str, answer: Answer) -> None:
+            try:
+                request = self._scripts[name].send(answer)
+            except StopIteration as stop:
+                del self._scripts[name]
+                ended(Ended(session=name, outcome=stop.value))
+            else:
+                self.sessions[name].send(request.text, request.values)
+
+        return settle(self._ground.observer, self.sessions, proceed, limit=limit)
+
+    def kill(self, name: str) -> None:
+        """End the session's backend. An idle one is gone when this returns, a busy one when it has settled."""
+        connection = self.session(name)
+        self.admin.query("SELECT pg_terminate_backend($1::int)", [connection.pid])
+        if not connection.busy:
+            connection.wait_for_end()
+
+    def look(self, previous: Situation | None) -> Situation:
+        """Classify what is committed. Raises ServerError."""
+        return self._ground.probe.look(self.admin, now=self.now, inventory=self.stores.inventory(), previous=previous)
+
+    def look_from(self, name: str) -> Situation:
+        """Classify what a session sees. Raises ServerError; a failed transaction can see nothing."""
+        connection = self.session(name)
+        if connection.busy or connection.in_failed_transaction:
+            raise ServerError(severity="ERROR", sqlstate="25P02", message="this session cannot be asked now")
+        return self._ground.probe.look_from_session(connection, now=self.now, inventory=self.stores.inventory())
