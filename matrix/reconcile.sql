@@ -1,0 +1,16 @@
+-- Publish answered 0 rows, or did not answer: what does the record say to generation :epoch?
+SELECT CASE
+         WHEN state = 'complete' AND epoch = :epoch AND candidate = :candidate AND sha256 = :digest
+           THEN 'already applied: report success once the file is read back'
+         WHEN state = 'cancelled'
+           THEN 'cancelled: report the withdrawal'
+         WHEN owner IS DISTINCT FROM :owner OR epoch <> :epoch
+           THEN 'ownership lost: report nothing, the later generation answers'
+         WHEN state = 'running' AND lease_until > :now
+           THEN 'not applied: you still hold the lease, publish again'
+         WHEN state = 'running'
+           THEN 'not applied: your lease has run out, stop'
+         ELSE 'incompatible: hand it to the operator'
+       END AS answer
+  FROM job
+ WHERE id = :id
