@@ -12,13 +12,14 @@ from failure_matrix.catalogue.sql import Kind, significant, tokens
 
 _QUOTE = "quote it or use a block (a | after the colon, the text indented below); a comment has a space after its #"
 _COMMA = "a comma ends a value inside { } and [ ]: quote it or use a block"
+_BLANK = (" ", "\t")
 _COMMENT = re.compile(r"([ \t]+)#([^\r\n]*)")
 _READS_ON = re.compile(r"\s*[\w.:$'\"]+\s*(=|<|>|!|\b(and|or|is|in|then)\b)", re.IGNORECASE)  # an operand, an operator
 
 
 def cut_prose(node: Word, text: str) -> Finding | None:
     """Find prose that ` #` has cut; a comment that stands off, or has a space after its #, is honest."""
-    if not (node.plain and (comment := _COMMENT.match(text, node.end))):
+    if node.style or text[node.end : node.end + 1] not in _BLANK or not (comment := _COMMENT.match(text, node.end)):
         return None
     gap, said = comment.groups()
     begun = node.text.count('"') % 2 == 1 or node.text.count("(") > node.text.count(")")
@@ -94,8 +95,8 @@ def _hidden_by_comment(node: Word, text: str) -> Finding | None:
 
 def _cut(node: Word, text: str, comment: re.Match[str]) -> Finding:
     at = comment.end(1)
-    line = node.place.line + text.count("\n", node.start, at)
-    place = Place(path=node.place.path, line=line, column=at - text.rfind("\n", 0, at))
+    line = node.line + 1 + text.count("\n", node.start, at)
+    place = Place(path=node.path, line=line, column=at - text.rfind("\n", 0, at))
     said = _short(comment[0].strip())
     message = f"'{said}' is a comment" + (f" and cuts '{_short(node.text)}'" if node.text else ", the value is null")
     return finding("cut-scalar", place, message, _QUOTE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from failure_matrix.catalogue.findings import Finding
 from failure_matrix.catalogue.model import Place
-from failure_matrix.catalogue.nodes import Node, NotYamlError, compose
+from failure_matrix.catalogue.nodes import Node, NotYamlError, Word, compose
 from failure_matrix.catalogue.rulebook import finding
 
 
@@ -85,7 +85,7 @@ def _read(path: Path, shown: str) -> YamlFile | Finding:
         root = compose(text, shown)
     except NotYamlError as error:
         return error.finding
-    if root is None:
+    if root is None or (isinstance(root, Word) and root.empty):
         return finding("empty-file", start, "nothing stands in this file", "remove it, or write something")
     return YamlFile(path=shown, text=text, root=root)
 

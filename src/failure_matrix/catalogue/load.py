@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gc
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +30,32 @@ def load(directory: Path) -> Catalogue:
 
     Paths in findings are relative to the working directory when they lie below it.
     """
+    with _uncollected():
+        return _load(directory)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Hold back the garbage collector: a tree of objects that all live costs it a third of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _load(directory: Path) -> Catalogue:
     shown = shown_path(directory)
     files, found = read_files(directory, shown)
     if not files:
         raise CatalogueInvalid(tuple(sorted(found, key=place_first)))
     reading = Reading(sources=Sources(directory), texts={file.path: file.text for file in files})
-    values, ids = _read(reading, files, Place(path=shown, line=1, column=1))
+    values, ids = _read(reading, files, Place(path=shown, line=1, column=1), whole=not _errors(found))
     errors = _errors(found) + _errors(reading.findings)
+    if errors:
+        values.setdefault("catalogue", {"title": shown})  # so that the rest can still be looked at
     catalogue = _build(values, reading, directory, found + reading.findings)
     if isinstance(catalogue, Catalogue) and not errors:
         return catalogue
@@ -62,19 +84,22 @@ def _errors(findings: list[Finding]) -> list[Finding]:
 
 
 def _read(
-    reading: Reading, files: list[YamlFile], nowhere: Place
+    reading: Reading, files: list[YamlFile], nowhere: Place, *, whole: bool
 ) -> tuple[dict[str, Any], Mapping[str, frozenset[str]]]:
-    """Read the merged top-level keys; give what could be read, and every id, also of what could not."""
+    """Read the merged top-level keys; give what could be read, and every id, also of what could not.
+
+    ``whole`` says that every file was read: only then can a key be missing.
+    """
     known = fields(Catalogue)
     merged = _merged(reading, files)
-    ids = {section: frozenset(_ids(node)) for section, (_, node) in merged.items()}
+    ids = {section: frozenset(_ids(node)) for section, (_, node) in merged.items() if section != "catalogue"}
     reading.stores = ids.get("stores", frozenset())
     values = {}
     for section, (key, node) in merged.items():
         remember(reading, (section,), key, node)
         values[section] = known[section].shape.read(reading, node, (section,))
     for section, field in known.items():
-        if field.required and section not in merged:
+        if field.required and section not in merged and whole:
             hint = "add it to one of the files: catalogue: {title: …}"
             reading.note("missing-key", nowhere, f"no file has the key '{section}'", hint)
     return {section: value for section, value in values.items() if value is not INVALID}, ids
@@ -88,11 +113,11 @@ def _ids(node: Node) -> Iterator[str]:
 def _merged(reading: Reading, files: list[YamlFile]) -> dict[str, tuple[Node, Node]]:
     """Bring the same top-level keys of all files together, in the order of the files."""
     merged: dict[str, tuple[Node, Node]] = {}
-    seen: dict[tuple[str, str], Place] = {}
+    seen: dict[tuple[str, str], Node] = {}
     for file in files:
         for section, key, node in _sections(reading, file):
             if section not in merged:
-                first = Pairs(node.place, node.start, node.end, False) if isinstance(node, Pairs) else node
+                first = dataclasses.replace(node, flow=False, pairs=[]) if isinstance(node, Pairs) else node
                 merged[section] = (key, first)
             whole = merged[section][1]
             if section == "catalogue" or not (isinstance(node, Pairs) and isinstance(whole, Pairs)):
@@ -119,7 +144,7 @@ def _sections(reading: Reading, file: YamlFile) -> Iterator[tuple[str, Node, Nod
         if name is INVALID or twice(local, name, key, (), names):
             continue
         names[name] = node
-        local.places[name, KEY] = key.place
+        local.places.nodes[name, KEY] = key
         if name in fields(Catalogue):
             yield name, key, node
         else:
@@ -127,13 +152,14 @@ def _sections(reading: Reading, file: YamlFile) -> Iterator[tuple[str, Node, Nod
             reading.note("unknown-key", key.place, f"'{name}' is no top-level key", hint)
 
 
-def _once(reading: Reading, seen: dict[tuple[str, str], Place], what: tuple[str, str], key: Node, said: str) -> bool:
+def _once(reading: Reading, seen: dict[tuple[str, str], Node], what: tuple[str, str], key: Node, said: str) -> bool:
     """Note a second definition; tell whether this is the first."""
-    first = seen.setdefault(what, key.place)
-    if first is key.place:
+    first = seen.setdefault(what, key)
+    if first is key:
         return True
-    rule = "duplicate-key" if first.path == key.place.path else "second-definition"
-    reading.note(rule, key.place, f"{said} is defined twice", f"the first is at {first}: keep one, or rename one")
+    rule = "duplicate-key" if first.path == key.path else "second-definition"
+    hint = f"the first is at {first.place}: keep one, or rename one"
+    reading.note(rule, key.place, f"{said} is defined twice", hint)
     return False
 
 

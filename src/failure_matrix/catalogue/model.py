@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StringConstraints
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -49,6 +49,8 @@ class Settings(Noun):
     schema_: tuple[Sql, ...] = Field(default=(), alias="schema")  # each runs in its own transaction
     clock: Literal["logical", "wall"] = "logical"
     strict: bool = False  # warnings are errors
+    most_orders: int = 2000  # of one scenario that are run besides the listed one
+    require: int | None = None  # coverage that verify asks for, in percent
 
 
 class Owner(Noun):
@@ -69,6 +71,8 @@ class Subject(Noun):
     show: tuple[str, ...] = ()  # column expressions
     hide: tuple[str, ...] = ()  # of show: never in evidence or pages
     offers: dict[str, str] = {}  # further parameter name -> column
+    spare: dict[str, Scalar] = {}  # a key that no row has, for sweeping what happens to "absent"
+    values: dict[str, tuple[Scalar, ...]] = {}  # relation.column, or $now -> values for the population probe
     since: str | None = None
     title: Text | None = None
 
@@ -162,6 +166,21 @@ class StoreEffect(Noun):
 STORE_VERBS = ("create", "write", "remove", "truncate", "corrupt")
 
 
+class Hazard(Noun):
+    """What a statement lets through and should not; without ``caller`` for every caller."""
+
+    caller: Id | None = None
+    moves: Moves
+    because: Text
+
+
+class Guards(Noun):
+    """Guards that stand outside of the action's own statement."""
+
+    in_: Texts = Field(default=(), alias="in")  # PL/pgSQL functions whose bodies hold guards
+    drop: dict[Id, Sql] = {}  # anything else: the SQL that removes it from the temporary database
+
+
 class Action(Noun):
     """Something a person or a program may do, with its guards in the statement."""
 
@@ -177,6 +196,8 @@ class Action(Noun):
     also: Moves = {}  # what other rows of the subject may do in the same step
     refusal: Refusal = Refusal()
     instead_of: Id | None = None
+    hazards: tuple[Hazard, ...] = ()
+    guards: Guards = Guards()
     about: Text | None = None
 
 
@@ -314,7 +335,7 @@ class Catalogue(Noun):
     waivers: dict[Id, Waiver] = {}
 
     directory: Path = Field(default=Path(), exclude=True)
-    places: Mapping[tuple[Any, ...], Place] = Field(default={}, exclude=True, repr=False)
+    places: SkipValidation[Mapping[tuple[Any, ...], Place]] = Field(default={}, exclude=True, repr=False)
     notes: tuple[Any, ...] = Field(default=(), exclude=True, repr=False)  # findings of reading, warnings all
 
     def place(self, *path: Any) -> Place:

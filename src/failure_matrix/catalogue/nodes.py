@@ -6,7 +6,7 @@ The tree is built from the parser's events, not by recursion, so that neither de
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -25,12 +25,18 @@ _Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # libyaml where Py
 
 @dataclass(slots=True)
 class Node:
-    """``start`` and ``end`` count characters of the text."""
+    """``start`` and ``end`` count characters of the text, ``line`` and ``column`` from 0."""
 
-    place: Place
+    path: str
+    line: int
+    column: int
     start: int
     end: int
     flow: bool  # it is, or stands in, a flow collection
+
+    @property
+    def place(self) -> Place:
+        return Place(path=self.path, line=self.line + 1, column=self.column + 1)
 
 
 @dataclass(slots=True)
@@ -156,18 +162,18 @@ class _Composer:
         self._repeated = 0
 
     def run(self) -> Node | None:
+        does: dict[type, Callable[[Any], None]] = {
+            yaml.ScalarEvent: lambda event: self._add(self._word(event), event.anchor),
+            yaml.MappingStartEvent: self._begin,
+            yaml.MappingEndEvent: self._finish,
+            yaml.SequenceStartEvent: self._begin,
+            yaml.SequenceEndEvent: self._finish,
+            yaml.AliasEvent: self._alias,
+            yaml.DocumentStartEvent: self._document,
+        }
         for event in self._events():
-            match event:
-                case yaml.ScalarEvent():
-                    self._add(self._word(event), event.anchor)
-                case yaml.AliasEvent():
-                    self._alias(event)
-                case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
-                    self._begin(event)
-                case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
-                    self._finish(event)
-                case yaml.DocumentStartEvent():
-                    self._document(event)
+            if (act := does.get(type(event))) is not None:
+                act(event)
         return self._root
 
     def _events(self) -> Iterator[Any]:
@@ -215,9 +221,12 @@ class _Composer:
             raise self._refuse(
                 "yaml-syntax", event, "an escape stands for a character that text cannot hold", "leave it out"
             )
+        mark = event.start_mark
         return Word(
-            self._place(event.start_mark),
-            event.start_mark.index,
+            self._path,
+            mark.line,
+            mark.column,
+            mark.index,
             event.end_mark.index,
             bool(self._stack) and self._stack[-1].node.flow,
             event.value,
@@ -234,7 +243,8 @@ class _Composer:
             raise self._refuse("yaml-feature", event, f"nested deeper than {DEEPEST}", "a catalogue needs ten levels")
         kind = Items if isinstance(event, yaml.SequenceStartEvent) else Pairs
         flow = bool(event.flow_style)
-        node = kind(self._place(event.start_mark), event.start_mark.index, event.end_mark.index, flow)
+        mark = event.start_mark
+        node = kind(self._path, mark.line, mark.column, mark.index, event.end_mark.index, flow)
         if event.anchor is not None:
             self._anchors.pop(event.anchor, None)
         self._stack.append(_Open(node, event.anchor))

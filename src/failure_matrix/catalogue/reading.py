@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,25 @@ SINGULAR = {
 }
 
 
+class Places(Mapping[Trail, Place]):
+    """Where values stand. Few are ever asked for, so each place is made when it is."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[Trail, Node] = {}
+
+    def __getitem__(self, trail: Trail) -> Place:
+        return self.nodes[trail].place
+
+    def __contains__(self, trail: object) -> bool:
+        return trail in self.nodes
+
+    def __iter__(self) -> Iterator[Trail]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
 @dataclass(kw_only=True)
 class Reading:
     """Collects findings and places while nodes become values."""
@@ -42,7 +61,7 @@ class Reading:
     texts: Mapping[str, str]  # path of a YAML file -> its text
     stores: frozenset[str] = frozenset()  # ids
     findings: list[Finding] = field(default_factory=list)
-    places: dict[Trail, Place] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
 
     def note(self, rule: str, place: Place, message: str, hint: str) -> Any:
         """Note a finding and give INVALID."""
@@ -58,14 +77,29 @@ class Reading:
     def wrong(self, node: Node, path: Trail, expected: str, hint: str = "") -> Any:
         """Note a value of the wrong kind, and give INVALID."""
         if not hint:
-            hint = f"write {expected}"
-            if isinstance(node, Word) and "text" in expected and quotable(node):
+            hint = f"write {_SPELT.get(expected, expected)}"
+            if isinstance(node, Word) and expected in _TEXTS and quotable(node):
                 hint = f'quote it: "{node.text}"'
         return self.note("wrong-type", node.place, f"{say(path)} is {describe(node)}, where {expected} belongs", hint)
 
     def text_of(self, node: Node) -> str:
         """Give the whole text of the file that a node stands in."""
-        return self.texts[node.place.path]
+        return self.texts[node.path]
+
+
+_SPELT = {  # what is expected -> how it is written
+    "a mapping": "it as {key: value}",
+    "a list": "it as a list: [one, two]",
+    "a mapping or a list": "a row as {column: value} or [value, value]",
+    "SQL": "SQL as text, {file: …} or {package: …, path: …}",
+    "SQL or constants": "SQL that gives one row, or {column: value}",
+    "SQL, rows or files": "{table: [{column: value}]}, {store: {name: content}} or SQL",
+    "text or a mapping": "one text, or {state: text}",
+    "a SQLSTATE or a mapping": "error: 23505, or error: {sqlstate: 23505, constraint: …}",
+}
+
+
+_TEXTS = ("text", "SQL", "text or a mapping")  # what a word in quotes would be
 
 
 def quotable(node: Word) -> bool:

@@ -21,6 +21,7 @@ _PAGES = resources.files(__package__) / "rule_pages"
 class Rule:
     id: str
     severity: Severity
+    found_by: str  # "static": without a database; "server": when SQL meets the schema
     asks: str  # one line
     page: str  # Markdown: why, and how to mend
 
@@ -31,10 +32,11 @@ def rule(rule_id: str) -> Rule:
     if rule_id not in rule_ids():
         raise KeyError(rule_id)
     page = (_PAGES / f"{rule_id}.md").read_text(encoding="utf-8")
-    title, severity, asks = (part.strip() for part in page.split("\n\n", 3)[:3])
+    title, kind, asks = (part.strip() for part in page.split("\n\n", 3)[:3])
+    severity, found_by = kind.split(" · ")
     if title != f"# {rule_id}":
         raise ValueError(f"the page of rule {rule_id} has the title {title!r}")
-    return Rule(id=rule_id, severity=Severity(severity), asks=" ".join(asks.split()), page=page)
+    return Rule(id=rule_id, severity=Severity(severity), found_by=found_by, asks=" ".join(asks.split()), page=page)
 
 
 @cache
@@ -45,7 +47,17 @@ def rule_ids() -> tuple[str, ...]:
 
 def finding(rule_id: str, place: Place, message: str, hint: str) -> Finding:
     """Make a finding of the severity that the rule has."""
-    return Finding(place=place, rule=rule_id, severity=rule(rule_id).severity, message=message, hint=hint)
+    severity = rule(rule_id).severity
+    return Finding(place=place, rule=rule_id, severity=severity, message=_line(message), hint=_line(hint))
+
+
+LONGEST = 400  # characters of a message
+
+
+def _line(text: str) -> str:
+    """Keep a message to one line of bearable length, whatever values stand in it."""
+    flat = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return flat if len(flat) <= LONGEST else flat[: LONGEST - 1] + "…"
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,18 +57,30 @@ class TextShape:
         if len(node.text.strip()) < self.at_least:
             hint = "write something, or leave the key out"
             return reading.note("wrong-value", node.place, f"{say(path)} is empty", hint)
-        if self.pattern and not re.search(self.pattern, node.text):
-            form, example = FORMS.get(self.pattern, (f"of the form {self.pattern}", ""))
-            shown = example or f"write what matches {self.pattern}"
-            return reading.note("wrong-value", node.place, f"{say(path)} is '{node.text}', which is not {form}", shown)
+        if self.pattern and not has_form(self.pattern, node.text):
+            form, hint = FORMS.get(self.pattern, (f"of the form {self.pattern}", "write it in that form"))
+            return reading.note("wrong-value", node.place, f"{say(path)} is '{node.text}', which is not {form}", hint)
         return node.text
 
 
+_DATE = r"^\d{4}-\d\d-\d\d$"
 FORMS = {  # pattern -> what it means, what to do
     r"^[a-z0-9]+(-[a-z0-9]+)*$": ("an id", "an id is lower-case letters and digits, parted by single hyphens"),
     r"^[0-9A-Z]{5}$": ("a SQLSTATE", "a SQLSTATE has five characters, capitals and digits: 23505"),
-    r"^\d{4}-\d\d-\d\d$": ("a date", "write a date as 2027-01-31"),
+    _DATE: ("a date", "write a day of the calendar as 2027-01-31"),
 }
+
+
+def has_form(pattern: str, text: str) -> bool:
+    """Tell whether text matches one of the model's patterns to its very end; a date must be in the calendar too."""
+    if "\n" in text or not re.search(pattern, text):
+        return False
+    if pattern == _DATE:
+        try:
+            datetime.date.fromisoformat(text)
+        except ValueError:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +190,7 @@ class NameShape:
         if not node.text:
             message = f"a key of {say(path)} is empty"
             return reading.note("wrong-value", node.place, message, "write a name before the ':'")
-        if self.pattern and not re.search(self.pattern, node.text):
-            form, example = FORMS.get(self.pattern, (f"of the form {self.pattern}", ""))
-            return reading.note("wrong-value", node.place, f"the key '{node.text}' is not {form}", example)
+        if self.pattern and not has_form(self.pattern, node.text):
+            form, hint = FORMS.get(self.pattern, (f"of the form {self.pattern}", "write it in that form"))
+            return reading.note("wrong-value", node.place, f"the key '{node.text}' is not {form}", hint)
         return node.text

@@ -5,16 +5,16 @@ What can be read is given even where something in it could not: findings tell th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from failure_matrix.catalogue.cuts import cut_empty, cut_pair, rest_of
-from failure_matrix.catalogue.model import Place
 from failure_matrix.catalogue.nodes import Items, Node, Pairs, Word
 from failure_matrix.catalogue.reading import INVALID, KEY, Reading, Trail, say
 from failure_matrix.catalogue.rulebook import nearest
-from failure_matrix.catalogue.scalars import NameShape, Shape, WordShape
+from failure_matrix.catalogue.scalars import NOTHING, NameShape, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,7 @@ class ListShape:
 
     item: Shape
     alone: bool = False
-
-    @property
-    def expects(self) -> str:
-        return f"a list, each {self.item.expects}"
+    expects: str = "a list"
 
     def takes(self, node: Node) -> bool:
         return isinstance(node, Items) or (self.alone and self.item.takes(node))
@@ -39,7 +36,7 @@ class ListShape:
             return INVALID if value is INVALID else [value]
         values = []
         for number, item in enumerate(node.items):
-            reading.places[*path, number] = item.place
+            reading.places.nodes[*path, number] = item
             before = len(reading.findings)
             values.append(self.item.read(reading, item, (*path, number)))
             if node.flow and any(found.rule == "cut-scalar" for found in reading.findings[before:]):
@@ -81,9 +78,11 @@ def valid(values: dict[Any, Any]) -> dict[Any, Any]:
 
 def without_cuts(reading: Reading, node: Pairs) -> list[tuple[Node, Node]]:
     """Give the pairs up to the first that is the rest of a cut value, which is noted."""
+    if not node.flow:
+        return node.pairs
     before: Node | None = None
     for number, (key, value) in enumerate(node.pairs):
-        if node.flow and reading.keep(cut_pair(key, value, before)):
+        if reading.keep(cut_pair(key, value, before)):
             return node.pairs[:number]
         before = value
     return node.pairs
@@ -103,18 +102,19 @@ def _shown(name: Any) -> str:
     return ", ".join(str(part) for part in name) if isinstance(name, tuple) else str(name)
 
 
-def remember(reading: Reading, path: Trail, key: Node, value: Node) -> Place:
+def remember(reading: Reading, path: Trail, key: Node, value: Node) -> None:
     """Keep where a value stands, and its key: a collection stands where its key does."""
-    place = value.place if isinstance(value, Word) else key.place
-    reading.places[path] = place
-    reading.places[*path, KEY] = key.place
-    return place
+    reading.places.nodes[path] = value if isinstance(value, Word) else key
+    reading.places.nodes[*path, KEY] = key
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     shape: Shape
     required: bool
+
+
+_NAME = NameShape()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,30 +132,39 @@ class NounShape:
             return reading.wrong(node, path, self.expects)
         known = self.fields()
         values: dict[str, Any] = {}
+        excused: set[str] = set()  # required keys that may be there, misspelt
         before: Node | None = None
         for key, value in without_cuts(reading, node):
-            name = NameShape().read(reading, key, path)
+            name = _NAME.read(reading, key, path)
             if name is INVALID or twice(reading, name, key, path, values):
                 continue
             if name not in known:
                 values[name] = INVALID
-                reading.places[*path, name, KEY] = key.place
+                reading.places.nodes[*path, name, KEY] = key
                 _unknown(reading, key, name, path, known, before)
+                excused |= meant(name, known)
             else:
                 remember(reading, (*path, name), key, value)
                 values[name] = known[name].shape.read(reading, value, (*path, name))
             before = value
-        return self._complete(reading, node, path, values)
-
-    def _complete(self, reading: Reading, node: Pairs, path: Trail, values: dict[str, Any]) -> Any:
-        required = [name for name, field in self.fields().items() if field.required]
-        missing = [name for name in required if name not in values]
-        if missing and len(values) == len(node.pairs):  # else it may be there, misspelt or cut
-            words = " and ".join(f"'{name}'" for name in missing)
-            place = reading.places.get((*path, KEY), node.place)
-            reading.note("missing-key", place, f"{say(path)} has no {words}", f"add {words}")
+        if len(values) < len(node.pairs):
+            excused |= known.keys()  # some may stand in what was cut off
+        required = [name for name, field in known.items() if field.required]
+        self._miss(reading, node, path, [name for name in required if name not in values and name not in excused])
         whole = not any(values.get(name, INVALID) is INVALID for name in required)
         return valid(values) if whole else INVALID
+
+    @staticmethod
+    def _miss(reading: Reading, node: Pairs, path: Trail, missing: list[str]) -> None:
+        if missing:
+            words = " and ".join(f"'{name}'" for name in missing)
+            place = reading.places.get((*path, KEY)) or node.place
+            reading.note("missing-key", place, f"{say(path)} has no {words}", f"add {words}")
+
+
+def meant(name: str, known: Iterable[str]) -> set[str]:
+    """Give the known key that a misspelt one stands for, if there is one."""
+    return set(difflib.get_close_matches(name, list(known), n=1))
 
 
 def _unknown(
@@ -175,7 +184,7 @@ class EitherShape:
 
     @property
     def expects(self) -> str:
-        return " or ".join(dict.fromkeys(shape.expects for shape in self.shapes))
+        return " or ".join(dict.fromkeys(shape.expects for shape in self.shapes if shape is not NOTHING))
 
     def takes(self, node: Node) -> bool:
         return any(shape.takes(node) for shape in self.shapes)
@@ -186,6 +195,4 @@ class EitherShape:
         for shape in self.shapes:
             if shape.takes(node):
                 return shape.read(reading, node, path)
-        alike = [shape for shape in self.shapes if not isinstance(shape, WordShape)]
-        expected = alike[0].expects if len(alike) == 1 else self.expects
-        return reading.wrong(node, path, expected)
+        return reading.wrong(node, path, self.expects)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from failure_matrix.catalogue.rulebook import nearest
-from failure_matrix.catalogue.sql import sections
+from failure_matrix.catalogue.sql import Kind, tokens
 
 WORDS = ("text", "file", "package", "path", "command", "section", "params")
 STYLES = ("named", "pyformat", "numeric", "none")
@@ -85,3 +87,21 @@ def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
         return importlib.util.find_spec(name) if name.isidentifier() else None
     except (ImportError, ValueError):  # ValueError: a module without a spec, such as __main__
         return None
+
+
+_HEADING = re.compile(r"--[ \t]*(?:name:[ \t]*(?P<named>[\w.-]+).*|(?P<ruled>[\w.-]+)[ \t]+--+[ \t]*)$")
+
+
+def sections(text: str) -> Mapping[str, str]:
+    """Part a file at its ``-- name --`` and ``-- name: name`` headings; the first of two equal names wins."""
+    headings = []
+    for token in tokens(text, "none"):
+        if token.kind is Kind.COMMENT and (found := _HEADING.match(token.text)):
+            line = text.rfind("\n", 0, token.start) + 1
+            if not text[line : token.start].strip():
+                headings.append((found["named"] or found["ruled"], line, token.end))
+    ends = [line for _, line, _ in headings[1:]] + [len(text)]
+    parts: dict[str, str] = {}
+    for (name, _, start), end in zip(headings, ends, strict=True):
+        parts.setdefault(name, text[start:end].strip())
+    return parts

@@ -33,7 +33,7 @@ class SqlText:
     """SQL written as it stands; ``written`` takes numbers and words too."""
 
     written: bool = False
-    expects: str = "SQL text"
+    expects: str = "SQL"
 
     def takes(self, node: Node) -> bool:
         return TextShape(written=self.written).takes(node)
@@ -54,7 +54,7 @@ class SqlShape:
     """SQL: text, or a mapping that says where its text is."""
 
     written: bool = False
-    expects: str = "SQL: text, {file: …} or {package: …, path: …}"
+    expects: str = "SQL"
 
     def takes(self, node: Node) -> bool:
         return isinstance(node, Pairs) or SqlText(self.written).takes(node)
@@ -134,7 +134,7 @@ _CONSTANTS = MapShape(NameShape(), ScalarShape())
 class CallerShape:
     """A caller: SQL that gives one row, or constants."""
 
-    expects: str = "SQL that gives one row, or a mapping of constants"
+    expects: str = "SQL or constants"
 
     def takes(self, node: Node) -> bool:
         return isinstance(node, Pairs) or SqlText().takes(node)
@@ -152,7 +152,7 @@ class MeansShape:
     """What a refusal means: by state, or one text for every state."""
 
     by_state: MapShape
-    expects: str = "a text, or a mapping from states to texts"
+    expects: str = "text or a mapping"
 
     def takes(self, node: Node) -> bool:
         return isinstance(node, Pairs) or _TEXT.takes(node)
@@ -172,7 +172,7 @@ _FILES = MapShape(NameShape(), TextShape())
 class GivenShape:
     """What is there at first: rows of tables and files of stores, or SQL."""
 
-    expects: str = "SQL, or a mapping from tables to rows and from stores to files"
+    expects: str = "SQL, rows or files"
 
     def takes(self, node: Node) -> bool:
         return isinstance(node, Pairs) or SqlText().takes(node)

@@ -1,4 +1,4 @@
-"""SQL as PostgreSQL's own scanner sees it: tokens, parameters, names, and the sections of a file.
+"""SQL as PostgreSQL's own scanner sees it: tokens, parameters and names.
 
 Nothing here knows YAML or a database. Tokens tile their text: joined, they give it back.
 """
@@ -6,10 +6,11 @@ Nothing here knows YAML or a database. Tokens tile their text: joined, they give
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from failure_matrix.catalogue.model import ParameterStyle, Sql
 
@@ -34,8 +35,7 @@ MOST_PARAMETERS = 65535  # of one statement, in PostgreSQL's protocol
 SILENT = frozenset((Kind.SPACE, Kind.COMMENT))
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token; ``start`` and ``end`` count characters of the whole text."""
 
     kind: Kind
@@ -196,7 +196,7 @@ class _Brackets:
         return last.kind in (Kind.WORD, Kind.QUOTED, Kind.POSITION, Kind.PARAMETER) or last.text in (")", "]")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def tokens(text: str, style: ParameterStyle = "named") -> tuple[Token, ...]:
     """Split SQL into the tokens that PostgreSQL 16 and later sees, parameters as ``style`` spells them."""
     return tuple(_scan(text, style))
@@ -207,7 +207,7 @@ def _position(token: Token) -> int:
     return int(token.text[1:]) if len(token.text) < 6 else MOST_PARAMETERS
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def statement(sql: Sql) -> Statement:
     """Number the parameters of ``sql``: the same name is the same ``$n``; text in style none stays as it is."""
     if sql.params == "none":
@@ -254,21 +254,3 @@ def identifiers(text: str) -> frozenset[str]:
 def normal(text: str) -> str:
     """Drop comments and white space, so that only a change of meaning changes a fingerprint."""
     return " ".join(token.text for token in significant(text))
-
-
-_HEADING = re.compile(r"--[ \t]*(?:name:[ \t]*(?P<named>[\w.-]+).*|(?P<ruled>[\w.-]+)[ \t]+--+[ \t]*)$")
-
-
-def sections(text: str) -> Mapping[str, str]:
-    """Part a file at its ``-- name --`` and ``-- name: name`` headings; the first of two equal names wins."""
-    headings = []
-    for token in tokens(text, "none"):
-        if token.kind is Kind.COMMENT and (found := _HEADING.match(token.text)):
-            line = text.rfind("\n", 0, token.start) + 1
-            if not text[line : token.start].strip():
-                headings.append((found["named"] or found["ruled"], line, token.end))
-    ends = [line for _, line, _ in headings[1:]] + [len(text)]
-    parts: dict[str, str] = {}
-    for (name, _, start), end in zip(headings, ends, strict=True):
-        parts.setdefault(name, text[start:end].strip())
-    return parts

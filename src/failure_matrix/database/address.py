@@ -1,4 +1,4 @@
-"""Where a borrowed server is, and how to speak of it without giving its password away."""
+"""Connections that make sessions alike on every server, and words about them that give no password away."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _unreadable() -> CouldNot:
 def settled(found: Mapping[str, str]) -> dict[str, str]:
     """Add to the parameters of a connection the settings that make sessions alike on every server."""
     options = " ".join(f"-c {name}={value}" for name, value in OPTIONS.items())
-    return {**found, "options": f"{options} {found.get('options', '')}".strip()}
+    return {**found, "client_encoding": "UTF8", "options": f"{options} {found.get('options', '')}".strip()}
 
 
 def spoken(found: Mapping[str, str]) -> str:

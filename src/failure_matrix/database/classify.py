@@ -97,10 +97,14 @@ class Probe:
         for id, types in self._previous_types.items():
             names = previous_columns(self._catalogue.subjects[id])
             columns = ", ".join(f'"{name}" {type}' for name, type in zip(names, types, strict=True))
-            items.append(f"previous_{id} AS (SELECT * FROM jsonb_to_recordset(:matrix_previous_{id}::jsonb) AS ({columns}))")
+            items.append(
+                f"previous_{id} AS (SELECT * FROM jsonb_to_recordset(:matrix_previous_{id}::jsonb) AS ({columns}))"
+            )
         return items
 
-    def look(self, connection: Connection, *, now: Value, inventory: Inventory, previous: Situation | None) -> Situation:
+    def look(
+        self, connection: Connection, *, now: Value, inventory: Inventory, previous: Situation | None
+    ) -> Situation:
         """Classify everything that ``connection`` sees, and check the invariants. Raises ServerError."""
         values = {"now": now, **store_values(inventory), **self._previous_values(previous)}
         name = "probe for an integer clock" if isinstance(now, int) else "probe"
@@ -139,9 +143,7 @@ class Probe:
                 continue
             id = self._subjects[int(kind)][0]
             matches = tuple(state for state, bit in zip(self._states[id], bits or "", strict=True) if bit == "1")
-            rows.append(
-                Row(subject=id, key=_key(key), matches=matches, shown=tuple(json.loads(shown or "[]")))
-            )
+            rows.append(Row(subject=id, key=_key(key), matches=matches, shown=tuple(json.loads(shown or "[]"))))
         rows.sort(key=lambda row: (row.subject, row.key))
         return Situation(rows=tuple(rows), offending={id: tuple(sorted(found)) for id, found in offending.items()})
 
@@ -158,8 +160,7 @@ def subject_select(tag: str, subject: Subject, states: Iterable[State]) -> str:
     """One SELECT: tag, key as a JSON array of text, a bit a state, shown columns as a JSON array of text."""
     bits = " || ".join(f"CASE WHEN (\n{state.when.text}\n) THEN '1' ELSE '0' END" for state in states) or "''"
     return (
-        f"SELECT '{tag}', {_texts(subject.key.values())}, {bits}, {_texts(subject.show)}\n"
-        f"  FROM {subject.from_.text}"
+        f"SELECT '{tag}', {_texts(subject.key.values())}, {bits}, {_texts(subject.show)}\n  FROM {subject.from_.text}"
     )
 
 

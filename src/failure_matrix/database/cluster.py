@@ -136,8 +136,22 @@ def serve(source: Source) -> Iterator[Server]:
     """
     if sys.platform == "win32":
         raise CouldNot("start or borrow a PostgreSQL server on Windows", "run it under WSL.")
-    with _borrow(source.dsn) if source.dsn is not None else _own(source) as server:
-        yield server
+    if source.dsn is not None:
+        with _without("PGTZ", "PGDATESTYLE", "PGGEQO"), _borrow(source.dsn) as server:
+            yield server
+    else:
+        with _without(*(name for name in os.environ if name.startswith("PG"))), _own(source) as server:
+            yield server
+
+
+@contextmanager
+def _without(*names: str) -> Iterator[None]:
+    """Hide variables from libpq, which sets sessions by them whatever the connection string says."""
+    hidden = {name: os.environ.pop(name) for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
 
 
 @contextmanager
@@ -162,7 +176,8 @@ def _own(source: Source) -> Iterator[Server]:
         parameters = {"host": ready["socket"], "port": ready["port"], "user": "postgres"}
         with _connected({**parameters, "dbname": "postgres"}) as admin:
             kind: Kind = "embedded" if source.prefix is None else "prefix"
-            yield _server(kind, f"matrix_{secrets.token_hex(4)}_", parameters, admin, keeper, ready)
+            prefix = f"matrix_{secrets.token_hex(4)}_"
+            yield _server(kind, prefix, address.settled(parameters), admin, keeper, ready)
 
 
 @contextmanager
@@ -195,7 +210,7 @@ def _kept(argv: list[str], orders: Mapping[str, Any], what: str) -> Iterator[tup
     finally:
         left = keeper.close()
     if left:
-        raise CouldNot("take away everything that was made", *left, "remove it by hand.")
+        raise CouldNot(f"{what} and take everything away again; left is", *left, "remove it by hand.")
 
 
 def _last_words(log: list[str]) -> list[str]:

@@ -128,8 +128,8 @@ def place(user: User | None, *, programs: bool) -> Path:
     named = os.environ.get("TMPDIR")
     ample = [SHARED_MEMORY] if SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free >= AMPLE else []
     faults = []
-    first = [Path(named)] if named else ample
-    for choice in (path.resolve() for path in (*first, *ELSEWHERE)):
+    first = [Path(named)] if named else []
+    for choice in dict.fromkeys(path.resolve() for path in (*first, *ample, *ELSEWHERE)):
         fault = _fault(choice, user, programs)
         if fault is None:
             return choice

@@ -43,8 +43,8 @@ class Keeper:
         self._process.stdin.close()
         with self._process.stdout as answers:
             left = [line for answer in answers for line in json.loads(answer).get("left", ())]
-        self._process.wait()
-        return tuple(left)
+        status = self._process.wait()
+        return (*left, *([f"what its guardian made: that process ended with status {status}"] if status else ()))
 
     def _lost(self) -> CouldNot:
         status = self._process.wait()

@@ -84,13 +84,19 @@ def _settled(pid: int, blockers: Mapping[int, Blockers], idle: Collection[int], 
 
 
 def settle(
-    observer: Observer, sessions: Mapping[str, Connection], proceed: Callable[[str, Answer], None], *, limit: float
+    observer: Observer,
+    sessions: Mapping[str, Connection],
+    proceed: Callable[[str, Answer], None],
+    *,
+    limit: float,
+    until: str | None = None,
 ) -> Settled:
     """Wait until each session has answered or is seen to wait for another.
 
     ``proceed(session, answer)`` is called for each answer and may send that session on. After ``limit``
     seconds what still runs is cancelled, after twice that its connection is dropped; a session that waits
-    for another of ours may wait for ever.
+    for another of ours may wait for ever. ``until`` is a session whose answer is waited for up to the limit
+    even so: time may set it free, as its own lock_timeout does.
     """
     cancelled: set[str] = set()
     began = time.monotonic()
@@ -104,10 +110,11 @@ def settle(
         if _receive(sessions, proceed, 0):  # something moved while we looked: look again at once
             pause = 0.0
             continue
-        if len(waiting) == len(pending):
+        late = time.monotonic() - began
+        if len(waiting) == len(pending) and (until not in pending or late > limit):
             return Settled(waiting=waiting, cancelled=frozenset(cancelled))
         pause = min(max(2 * pause, FIRST_LOOK), LONGEST_PAUSE)
-        _stop_late(sessions, pending, waiting, cancelled, late=time.monotonic() - began, limit=limit)
+        _stop_late(sessions, pending, waiting, cancelled, late=late, limit=limit)
 
 
 def _pending(sessions: Mapping[str, Connection]) -> tuple[str, ...]:

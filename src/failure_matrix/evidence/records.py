@@ -139,11 +139,29 @@ class StepRecord(Record):
     place: str = ""  # file:line
 
 
+class OrderRecord(Record):
+    """One order that did not hold, as it ran. Its steps have the numbers that the catalogue lists them by."""
+
+    steps: tuple[StepRecord, ...] = ()  # as they were taken, up to the one that ended it
+    failures: tuple[Failure, ...] = ()  # before its first step
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        return tuple(step.number for step in self.steps)
+
+
 class Orders(Record):
+    """The interleavings of a scenario's steps; those that begin alike and end there are seen in one run."""
+
     exist: int = 1
-    ran: int = 1
+    ran: int = 1  # the listed one included
     impossible: int = 0
     skipped: int = 0
+    waiting: int = 0  # of those that ran: a step still waited when all had been taken
+    broke: int = 0  # of those that ran: just as the scenario's ``breaks`` says
+    failed: int = 0  # of those that ran
+    failing: OrderRecord | None = None  # the shortest that failed
+    breaking: OrderRecord | None = None  # the shortest that broke as it was declared to
 
 
 class ScenarioRecord(Record):
@@ -179,6 +197,90 @@ class MoveRecord(Record):
     witnesses: tuple[Witness, ...] = ()
 
 
+class Outcome(StrEnum):
+    """What came of trying an action in a state as a caller."""
+
+    MOVED = "moved"
+    REFUSED = "refused"
+    TOOK_ANOTHER = "took another"
+    HELD_BACK = "held back by duty alone"
+    UNSAFE = "permitted but unsafe"
+    NO_SUCH_CALLER = "no such caller"
+    CANNOT_CALL = "cannot call"
+    NOT_TRIED = "not tried"
+
+
+class CellRecord(Record):
+    """One (state, action, caller). Its verdict is None where nothing could be tried, ``because`` says why."""
+
+    state: str
+    action: str
+    caller: str | None  # None: the catalogue declares no callers
+    expected: Outcome
+    observed: Outcome
+    to: tuple[str, ...] = ()  # the states it moved to
+    rows: int | None = None
+    sqlstate: str | None = None
+    tries: int = 0
+    verdict: Verdict | None
+    because: str | None = None
+    witnesses: tuple[Witness, ...] = ()  # the first of each outcome that counts
+
+
+GuardPart = Literal["condition", "lock", "assignment", "drop"]
+GuardOutcome = Literal["noticed", "missed", "not removable", "not tried"]
+
+
+class GuardRecord(Record):
+    """One piece of an action's SQL, removed alone. The verdict is None where its removal proves nothing."""
+
+    action: str
+    guard: str  # as written
+    part: GuardPart
+    function: str | None = None  # the PL/pgSQL function that it stands in
+    start: int | None = None  # characters of the action's SQL, or of the function's body
+    end: int | None = None
+    outcome: GuardOutcome
+    verdict: Verdict | None
+    because: str | None = None
+    noticed_by: tuple[str, ...] = ()  # "scenario x, step n: ..." or "cell state, action, caller: ..."
+
+
+class PopulationRecord(Record):
+    """Every combination of a subject's ``values``, inserted and classified."""
+
+    subject: str
+    combinations: int
+    admitted: int  # by the schema
+    hits: dict[str, int]  # state -> combinations in it
+    verdict: Verdict
+    because: str | None = None
+    offending: dict[str, str | None] | None = None  # the smallest combination that is in no state, or in several
+    states: tuple[str, ...] = ()  # the states that the offending combination is in
+
+
+class ObservationRecord(Record):
+    """An observation's SQL, or a retention cost's, run where its state was entered."""
+
+    state: str
+    observation: int | None  # its number in the state, from 0; None: the retention cost
+    verdict: Verdict
+    because: str | None = None
+    runs: int = 0
+
+
+class WaiverRecord(Record):
+    """A waiver, and whether it may stand: past its date, or when its thing holds, it is itself broken."""
+
+    id: str
+    of: str
+    owner: str
+    reason: str
+    until: str
+    verdict: Verdict
+    because: str | None = None
+
+
 class InvariantRecord(Record):
     id: str
     verdict: Verdict
@@ -187,10 +289,12 @@ class InvariantRecord(Record):
 
 
 class Count(Record):
-    """So many of so many."""
+    """So many of so many. What could not be tried, for a reason that is given, is not among ``of``."""
 
     of: int
     verified: int
+    waived: int = 0
+    not_tried: int = 0
 
 
 class CatalogueRecord(Record):
@@ -222,6 +326,11 @@ class Evidence(Record):
     scenarios: tuple[ScenarioRecord, ...] = ()
     states: tuple[StateRecord, ...] = ()
     moves: tuple[MoveRecord, ...] = ()
+    cells: tuple[CellRecord, ...] = ()
+    guards: tuple[GuardRecord, ...] = ()
+    population: tuple[PopulationRecord, ...] = ()
+    observations: tuple[ObservationRecord, ...] = ()
+    waivers: tuple[WaiverRecord, ...] = ()
     invariants: tuple[InvariantRecord, ...] = ()
     coverage: dict[str, Count] = {}  # scenarios, states, moves, invariants
     digests: dict[str, str] = {}  # what verdicts rest on -> its digest, see fingerprints

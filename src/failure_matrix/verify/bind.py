@@ -41,7 +41,12 @@ def bind_step(catalogue: Catalogue, step: Step, kept: Kept, *, now: Value, calle
 
 
 def _bound(
-    sql: Sql | None, store: StoreEffect | None, parameters: Mapping[str, Scalar], kept: Kept, now: Value, deed: Deed | None
+    sql: Sql | None,
+    store: StoreEffect | None,
+    parameters: Mapping[str, Scalar],
+    kept: Kept,
+    now: Value,
+    deed: Deed | None,
 ) -> Bound:
     effect = bind(store, {**kept, **parameters}) if store is not None else None
     if sql is None:

@@ -124,5 +124,7 @@ def invariants(catalogue: Catalogue, situation: Situation) -> list[Breach]:
 
 def _shown(catalogue: Catalogue, row: Row) -> str:
     subject = catalogue.subjects[row.subject]
-    columns = ((column, value) for column, value in zip(subject.show, row.shown, strict=True) if column not in subject.hide)
+    columns = (
+        (column, value) for column, value in zip(subject.show, row.shown, strict=True) if column not in subject.hide
+    )
     return ", ".join(f"{column.rsplit('.', 1)[-1]} {'null' if value is None else value}" for column, value in columns)

@@ -1,172 +1,236 @@
-"""From what scenarios saw to what may be said of each state, move and invariant. A roll-up takes the worst."""
+"""From what was seen to what may be said of each scenario, move, cell, guard and state. A roll-up takes the worst."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
 from typing import TypeVar
 
-from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Event
+from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.evidence.fingerprints import Fingerprints
 from failure_matrix.evidence.records import (
+    CatalogueRecord,
+    CellRecord,
     Count,
+    Evidence,
     Failure,
+    GuardRecord,
     InvariantRecord,
     MoveRecord,
+    ObservationRecord,
+    PopulationRecord,
+    PostgreSQL,
+    Run,
     ScenarioRecord,
     StateRecord,
-    StepRecord,
     Verdict,
     Witness,
     worst,
 )
+from failure_matrix.verify import witnesses
+from failure_matrix.verify.cells import cells
+from failure_matrix.verify.sweep import Sweep
+from failure_matrix.verify.waiving import Judged, Waiving
 
-MoveKey = tuple[str, str, str]  # from, by, to
-Item = ScenarioRecord | StateRecord | MoveRecord | InvariantRecord
-Key = TypeVar("Key")
+Judgeable = TypeVar(
+    "Judgeable",
+    ScenarioRecord, CellRecord, GuardRecord, PopulationRecord, ObservationRecord, InvariantRecord,
+)  # fmt: skip
+Item = ScenarioRecord | StateRecord | MoveRecord | CellRecord | GuardRecord | ObservationRecord | InvariantRecord
+
+QUICK = "sweep and guards were left out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What the stages of a verification saw."""
+
+    scenarios: tuple[ScenarioRecord, ...]
+    sweep: Sweep | None = None
+    population: tuple[PopulationRecord, ...] = ()
+    guards: tuple[GuardRecord, ...] = ()
+    observations: tuple[ObservationRecord, ...] = ()
+    quick: bool = False
+
+
+def conclude(
+    catalogue: Catalogue, major: int, seen: Seen, fingerprints: Fingerprints, run: Run, *, today: date
+) -> Evidence:
+    """The evidence of one verification."""
+    conclusion = Conclusion(catalogue, seen, fingerprints, Waiving(catalogue, today))
+    names = {name for state in conclusion.states for name in state.rests_on}
+    names |= {name for id in catalogue.scenarios for name in fingerprints.scenario_rests_on(id)}
+    return Evidence(
+        catalogue=CatalogueRecord(title=catalogue.settings.title, fingerprint=fingerprints.catalogue()),
+        postgresql=PostgreSQL(major=major),
+        verdict=conclusion.verdict(),
+        scenarios=conclusion.scenarios,
+        states=conclusion.states,
+        moves=conclusion.moves,
+        cells=conclusion.cells,
+        guards=conclusion.guards,
+        population=conclusion.population,
+        observations=conclusion.observations,
+        waivers=conclusion.waivers,
+        invariants=conclusion.invariants,
+        coverage=conclusion.coverage(),
+        digests=fingerprints.digests(names),
+        run=run,
+    )
 
 
 class Conclusion:
-    """What follows from the scenarios that ran."""
+    """What follows, kind by kind, from the small to the large."""
 
-    def __init__(self, catalogue: Catalogue, scenarios: Sequence[ScenarioRecord], fingerprints: Fingerprints) -> None:
+    def __init__(self, catalogue: Catalogue, seen: Seen, fingerprints: Fingerprints, waiving: Waiving) -> None:
         self._catalogue = catalogue
-        self._scenarios = scenarios
+        self._seen = seen
         self._fingerprints = fingerprints
-        self._failures = [
-            (scenario, failure)
-            for scenario in scenarios
-            for failure in (*scenario.failures, *(failure for step in scenario.steps for failure in step.failures))
-        ]
-        self.moves = tuple(self._move(key, witnesses) for key, witnesses in self._moved().items())
-        self.states = tuple(self._state(id, witnesses) for id, witnesses in self._reached().items())
+        self._waiving = waiving
+        self._moved = witnesses.moved(catalogue, seen.scenarios)
+        self._reached = witnesses.reached(catalogue, seen.scenarios)
+        self.scenarios = tuple(self._judged(f"scenario {record.id}", record) for record in seen.scenarios)
+        self._failures = list(self._all_failures())
+        self.moves = tuple(self._move(key, found) for key, found in self._moved.items())
+        self.cells = tuple(self._judged_cells())
+        self.guards = tuple(self._judged(f"guard {guard.action} {guard.guard}", guard) for guard in seen.guards)
+        self.population = tuple(self._judged(f"population {each.subject}", each) for each in seen.population)
+        self.observations = tuple(self._judged(_observed(each), each) for each in seen.observations)
         self.invariants = tuple(self._invariants())
+        self.states = tuple(self._state(id, found) for id, found in self._reached.items())
+        self.waivers = tuple(waiving.records())
 
-    def _good_steps(self) -> Iterator[tuple[ScenarioRecord, StepRecord]]:
-        """The steps that showed what they should. A later failure does not undo them."""
-        for scenario in self._scenarios:
-            for step in scenario.steps:
-                if step.verdict == Verdict.VERIFIED:
-                    yield scenario, step
+    def _judged(self, name: str, record: Judgeable) -> Judgeable:
+        if record.verdict is None:
+            return record
+        verdict, because = self._waiving.judge(name, record.verdict, record.because)
+        return record.model_copy(update={"verdict": verdict, "because": because})
 
-    def _reached(self) -> dict[str, list[Witness]]:
-        """Where each state was entered: by a change, by what was given, or in a session's own view."""
-        reached: dict[str, list[Witness]] = {id: [] for id in self._catalogue.states}
-        for scenario in self._scenarios:
-            if not scenario.failures:
-                _add(reached, {seen.state for seen in scenario.given}, Witness(scenario=scenario.id, step=0))
-        for scenario, step in self._good_steps():
-            entered = {change.to for change in step.moves if change.from_ != change.to}
-            seen = {seen.state for view in step.seen_by.values() for seen in view}
-            own = {id for id in seen if id in reached and self._catalogue.states[id].uncommitted}
-            broken = {seen.state for seen in step.then} if step.breaks else set()
-            _add(reached, entered | own | broken, Witness(scenario=scenario.id, step=step.number))
-        return reached
+    def _judged_cells(self) -> Iterator[CellRecord]:
+        if self._seen.sweep is None:
+            return
+        for cell in cells(self._catalogue, self._seen.sweep.tallies, self._moved, self._reached):
+            caller = f" {cell.caller}" if cell.caller else ""
+            yield self._judged(f"cell {cell.state} {cell.action}{caller}", cell)
 
-    def _moved(self) -> dict[MoveKey, list[Witness]]:
-        """Where each declared move was made; of a longer path, only the hops that show."""
-        moved: dict[MoveKey, list[Witness]] = {key: [] for key in declared_moves(self._catalogue)}
-        for scenario, step in self._good_steps():
-            made = {
-                (hop.from_, hop.by, hop.to)
-                for change in step.moves
-                if not change.late
-                for hop in change.path
-                if hop.by is not None
-            }
-            _add(moved, made, Witness(scenario=scenario.id, step=step.number))
-        return moved
+    def _all_failures(self) -> Iterator[tuple[Verdict, str, Failure]]:
+        """Every failure of a step or scenario, as bad as its scenario's verdict."""
+        for scenario in self.scenarios:
+            for failure in (*scenario.failures, *(failure for step in scenario.steps for failure in step.failures)):
+                yield scenario.verdict, scenario.id, failure
 
-    def _move(self, key: MoveKey, witnesses: list[Witness]) -> MoveRecord:
+    def _move(self, key: witnesses.MoveKey, found: list[Witness]) -> MoveRecord:
         source, by, target = key
-        failure = next((failure for _, failure in self._failures if by in failure.actions and source in failure.states), None)
-        verdict, because = Verdict.VERIFIED, None
-        if failure is not None:
-            verdict, because = Verdict.BROKEN, failure.message
-        elif not witnesses:
-            verdict, because = self._unseen("no scenario makes this move")
-        return MoveRecord(
-            from_=source, by=by, to=target, verdict=verdict, because=because, witnesses=tuple(witnesses)
-        )
+        verdict, because = self._unseen("no scenario makes this move") if not found else (Verdict.VERIFIED, None)
+        for scenario_verdict, id, failure in self._failures:
+            if by in failure.actions and source in failure.states:
+                verdict, because = scenario_verdict, f"{id}: {failure.message}"
+                break
+        verdict, because = self._waiving.judge(f"move {source} {by} {target}", verdict, because)
+        return MoveRecord(from_=source, by=by, to=target, verdict=verdict, because=because, witnesses=tuple(found))
 
-    def _state(self, id: str, witnesses: list[Witness]) -> StateRecord:
-        state = self._catalogue.states[id]
-        own = self._own_verdict(id, bool(witnesses))
-        out = [move for move in self.moves if move.from_ == id and move.by not in self._pitfalls]
-        bad = max(out, key=lambda move: move.verdict.badness, default=None)
-        verdict, because = own
-        if bad is not None and bad.verdict.badness > verdict.badness:
-            verdict, because = bad.verdict, f"{bad.by} -> {bad.to}: {bad.because}"
-        rests_on = self._fingerprints.state_rests_on(id, sorted({witness.scenario for witness in witnesses}))
+    def _state(self, id: str, found: list[Witness]) -> StateRecord:
+        subject = self._catalogue.states[id].subject
+        reasons = [self._own(id, bool(found)), *self._of_moves(id), *self._of_cells(id), *self._of_others(id, subject)]
+        verdict, because = max(reasons, key=lambda reason: reason[0].badness)
+        verdict, because = self._waiving.judge(f"state {id}", verdict, because)
+        rests_on = self._fingerprints.state_rests_on(id, sorted({witness.scenario for witness in found}))
         return StateRecord(
             id=id,
-            subject=state.subject,
+            subject=subject,
             verdict=verdict,
             because=because,
             fingerprint=self._fingerprints.fingerprint(rests_on),
-            witnesses=tuple(witnesses),
+            witnesses=tuple(found),
             rests_on=tuple(sorted(rests_on)),
         )
 
-    @property
-    def _pitfalls(self) -> frozenset[str]:
-        return frozenset(id for id, action in self._catalogue.actions.items() if action.instead_of is not None)
-
-    def _own_verdict(self, id: str, reached: bool) -> tuple[Verdict, str | None]:
+    def _own(self, id: str, reached: bool) -> Judged:
+        """The state by itself: reached, and no failure about it."""
         state = self._catalogue.states[id]
-        failure = next((each for each in self._failures if _is_about(each[1], id, state.subject)), None)
-        if failure is not None:
-            return Verdict.BROKEN, f"{failure[0].id}: {failure[1].message}"
+        for verdict, scenario, failure in self._failures:
+            if id in failure.states or state.subject in failure.subjects:
+                return verdict, f"{scenario}: {failure.message}"
         if state.illegal or reached:  # never reached is the good verdict of a state that must be empty
             return Verdict.VERIFIED, None
         return self._unseen("no scenario gets there")
 
-    def _unseen(self, because: str) -> tuple[Verdict, str]:
+    def _unseen(self, because: str) -> Judged:
         """Nothing showed it; where not every scenario ran, that says little."""
-        ran, exist = len(self._scenarios), len(self._catalogue.scenarios)
-        return (Verdict.UNREACHED, because) if ran == exist else (Verdict.INCOMPLETE, f"only {ran} of {exist} scenarios ran")
+        ran, exist = len(self._seen.scenarios), len(self._catalogue.scenarios)
+        if ran == exist:
+            return Verdict.UNREACHED, because
+        return Verdict.INCOMPLETE, f"only {ran} of {exist} scenarios ran"
 
-    def _invariants(self) -> Iterable[InvariantRecord]:
-        checked = sum(1 for scenario in self._scenarios for step in scenario.steps if step.then or not step.failures)
+    def _of_moves(self, id: str) -> Iterator[Judged]:
+        pitfalls = {name for name, action in self._catalogue.actions.items() if action.instead_of is not None}
+        for move in self.moves:
+            if move.from_ == id and move.by not in pitfalls:
+                yield move.verdict, f"{move.by} -> {move.to}: {move.because}"
+
+    def _of_cells(self, id: str) -> Iterator[Judged]:
+        for cell in self.cells:
+            if cell.state == id and cell.verdict is not None:
+                who = f" as {cell.caller}" if cell.caller else ""
+                yield cell.verdict, f"{cell.action}{who}: {cell.because}"
+
+    def _of_others(self, id: str, subject: str) -> Iterator[Judged]:
+        """Guards of the actions that leave the state, the population probe, observations, and what was left out."""
+        leaving = {name for name, action in self._catalogue.actions.items() if id in action.moves}
+        for guard in self.guards:
+            if guard.action in leaving and guard.verdict is not None:
+                yield guard.verdict, f"{guard.action}, guard {guard.guard}: {guard.because}"
+        for probe in self.population:
+            if id in probe.states or (probe.subject == subject and probe.hits.get(id) == 0):
+                yield probe.verdict, f"population: {probe.because}"
+        for observation in self.observations:
+            if observation.state == id:
+                yield observation.verdict, f"observation {observation.observation}: {observation.because}"
+        if self._seen.quick and any(action.subject == subject for action in self._catalogue.actions.values()):
+            yield Verdict.INCOMPLETE, QUICK
+
+    def _invariants(self) -> Iterator[InvariantRecord]:
+        checked = sum(len(scenario.steps) for scenario in self.scenarios)
         for id in self._catalogue.invariants:
-            failure = next((failure for _, failure in self._failures if id in failure.invariants), None)
+            failure = next((failure for _, _, failure in self._failures if id in failure.invariants), None)
             verdict = Verdict.BROKEN if failure else Verdict.VERIFIED if checked else Verdict.UNREACHED
             because = failure.message if failure else None if checked else "no step ran"
-            yield InvariantRecord(id=id, verdict=verdict, because=because, checked=checked)
+            record = InvariantRecord(id=id, verdict=verdict, because=because, checked=checked)
+            yield self._judged(f"invariant {id}", record)
 
     def verdict(self) -> Verdict:
-        """The worst of everything."""
-        items: tuple[Item, ...] = (*self._scenarios, *self.states, *self.moves, *self.invariants)
-        return worst((item.verdict for item in items), default=Verdict.UNREACHED)
+        """The worst of everything that was judged; a waiver that stands is as good as what it waives."""
+        items: tuple[Item, ...] = (*self.scenarios, *self.states, *self.moves, *self.cells, *self.guards)
+        verdicts = [item.verdict for item in (*items, *self.observations, *self.invariants) if item.verdict is not None]
+        verdicts += [each.verdict for each in self.population]
+        verdicts += [waiver.verdict for waiver in self.waivers if waiver.verdict is Verdict.BROKEN]
+        return worst(verdicts, default=Verdict.UNREACHED)
 
     def coverage(self) -> dict[str, Count]:
-        """How many of each kind are verified."""
-        kinds: Mapping[str, Sequence[Item]] = {
-            "scenarios": self._scenarios,
+        """How many of each kind are verified, waived, or could not be tried."""
+        kinds: dict[str, Sequence[Item]] = {
+            "scenarios": self.scenarios,
             "states": self.states,
             "moves": self.moves,
+            "cells": self.cells,
+            "guards": [guard for guard in self.guards if guard.part != "assignment"],
+            "observations": self.observations,
             "invariants": self.invariants,
         }
-        return {
-            kind: Count(of=len(items), verified=sum(item.verdict == Verdict.VERIFIED for item in items))
-            for kind, items in kinds.items()
-        }
+        return {kind: _count(items) for kind, items in kinds.items()}
 
 
-def _add(into: dict[Key, list[Witness]], keys: Iterable[Key], witness: Witness) -> None:
-    for key in keys:
-        if key in into:
-            into[key].append(witness)
+def _count(items: Sequence[Item]) -> Count:
+    tried = [item for item in items if item.verdict is not None]
+    return Count(
+        of=len(tried),
+        verified=sum(item.verdict is Verdict.VERIFIED for item in tried),
+        waived=sum(item.verdict is Verdict.WAIVED for item in tried),
+        not_tried=len(items) - len(tried),
+    )
 
 
-def _is_about(failure: Failure, state: str, subject: str) -> bool:
-    return state in failure.states or subject in failure.subjects
-
-
-def declared_moves(catalogue: Catalogue) -> Iterator[MoveKey]:
-    """Every declared move, a ``$parameter`` as target left out, once."""
-    found: dict[MoveKey, None] = {}
-    nouns: dict[str, Action | Event] = {**catalogue.actions, **catalogue.events}
-    for by, noun in nouns.items():
-        for source, targets in noun.moves.items():
-            found.update(((source, by, target), None) for target in targets if not target.startswith("$"))
-    yield from (key for key in found if key[0] == ABSENT or key[0] in catalogue.states)
+def _observed(record: ObservationRecord) -> str:
+    what = "cost" if record.observation is None else f"observation {record.observation}"
+    return f"{what} {record.state}"

@@ -13,7 +13,10 @@ from failure_matrix.database.connection import Connection, ServerError, Value
 
 _RULES = {  # SQLSTATE -> rule, what to do
     "42601": ("sql-syntax", "mend the statement; psql shows the same error"),
-    "42P01": ("unknown-relation", "is it in the schema, and on the search path? stores are seen by predicates, not by actions"),
+    "42P01": (
+        "unknown-relation",
+        "is it in the schema, and on the search path? stores are seen by predicates, not by actions",
+    ),
     "42703": ("unknown-column", "is the column in the schema, and its table in the subject's 'from'?"),
     "42883": ("unknown-function", "is it in the schema? a cast may be missing: write ':name::type'"),
     "42P18": ("untyped-parameter", "PostgreSQL can't tell the parameter's type: write ':name::text', say"),
@@ -68,7 +71,7 @@ def _trials(catalogue: Catalogue) -> Iterator[Trial]:
                 yield _selecting(catalogue, ("states", id, "observe", number, "sql"), observation.sql)
         if state.retention is not None and state.retention.cost is not None:
             yield _selecting(catalogue, ("states", id, "retention", "cost"), state.retention.cost)
-    samples = _samples(catalogue)
+    brought = samples(catalogue)
     for id, caller in catalogue.callers.items():
         if isinstance(caller, Sql):
             yield _selecting(catalogue, ("callers", id), caller)
@@ -76,14 +79,14 @@ def _trials(catalogue: Catalogue) -> Iterator[Trial]:
     for kind, nouns in kinds.items():
         for id, noun in nouns.items():
             if noun.sql is not None and statement(noun.sql).parameters:
-                yield Trial(path=(kind, id, "sql"), statement=statement(noun.sql), samples=samples.get(id, {"now": 0}))
+                yield Trial(path=(kind, id, "sql"), statement=statement(noun.sql), samples=brought.get(id, {"now": 0}))
     for id, invariant in catalogue.invariants.items():
         if "previous_" not in invariant.sql.text:
             yield _selecting(catalogue, ("invariants", id, "sql"), invariant.sql)
 
 
 def _subject_trials(catalogue: Catalogue) -> Iterator[Trial]:
-    stores = {**store_values({id: () for id in catalogue.stores}), "now": 0}
+    stores = {**store_values(dict.fromkeys(catalogue.stores, ())), "now": 0}
     head = _head(catalogue)
     for id, subject in catalogue.subjects.items():
         columns = ", ".join((*subject.key.values(), *subject.offers.values(), *subject.show)) or "1"
@@ -102,11 +105,11 @@ def _head(catalogue: Catalogue) -> str:
 def _selecting(catalogue: Catalogue, path: Sequence[str | int], sql: Sql) -> Trial:
     """SQL that asks, with the stores as relations."""
     asked = statement(Sql(text=f"{_head(catalogue)}SELECT * FROM (\n{sql.text}\n) AS asked"))
-    samples = {**store_values({id: () for id in catalogue.stores}), "now": 0}
+    samples = {**store_values(dict.fromkeys(catalogue.stores, ())), "now": 0}
     return Trial(path=tuple(path), statement=asked, samples=samples)
 
 
-def _samples(catalogue: Catalogue) -> dict[str, dict[str, Scalar]]:
+def samples(catalogue: Catalogue) -> dict[str, dict[str, Scalar]]:
     """Values that actions and events are called with: their own, and a step's where there is one."""
     found: dict[str, dict[str, Scalar]] = {}
     nouns: dict[str, Action | Event] = {**catalogue.actions, **catalogue.events}

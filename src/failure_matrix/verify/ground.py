@@ -7,7 +7,7 @@ cannot give the same: the schema itself inserted rows, or a scenario changed the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from failure_matrix.catalogue.findings import CouldNot
@@ -58,6 +58,7 @@ class Ground:
         self._template = template
         self.probe = probe
         self._idle: list[Connection] = []
+        self._change: str | None = None
         self._lay()
         self._shape = self._ask(_SHAPE)
         self._sequences = self.admin.query(_SEQUENCES).rows
@@ -65,12 +66,21 @@ class Ground:
 
     def _lay(self) -> None:
         self._database = self._server.create_database(self._template)
-        self.admin = Connection(self._server.conninfo(self._database), "observer")
-        self.admin.query(f"SET lock_timeout = '{LOOK_LIMIT}'; SET row_security = off")
+        self._watchers: dict[str, Connection] = {}
+        self.admin = self.watcher("observer")
         self.observer = Observer(self.admin)
+        if self._change is not None:
+            self.admin.query(self._change)
 
     def _ask(self, text: str) -> str | None:
         return self.admin.query(text).rows[0][0]
+
+    def watcher(self, name: str) -> Connection:
+        """A connection of our own that lasts as long as the database: never a session, sees every row."""
+        if name not in self._watchers:
+            self._watchers[name] = Connection(self._server.conninfo(self._database), name)
+            self._watchers[name].query(f"SET lock_timeout = '{LOOK_LIMIT}'; SET row_security = off")
+        return self._watchers[name]
 
     def connection(self, name: str) -> Connection:
         """A connection as good as new, under a session's name."""
@@ -112,7 +122,15 @@ class Ground:
         filled = self._ask(_FILLED)
         if filled is not None:
             self.admin.query(f"TRUNCATE {filled} CASCADE")
-        for before, now in zip(self._sequences, self.admin.query(_SEQUENCES).rows, strict=True):
+        self.restore(self._sequences)
+
+    def sequences(self) -> Sequence[tuple[str | None, ...]]:
+        """Where the sequences stand, for ``restore``."""
+        return self.admin.query(_SEQUENCES).rows if self._sequences else ()
+
+    def restore(self, sequences: Sequence[tuple[str | None, ...]]) -> None:
+        """Set the sequences back, which no rollback does."""
+        for before, now in zip(sequences, self.sequences(), strict=True):
             name, start, last = before
             if now != before:
                 self.admin.query(
@@ -123,9 +141,20 @@ class Ground:
         self.close()
         self._lay()
 
+    def change(self, sql: str) -> None:
+        """Make the database differ from the template by this SQL, until ``undo_change``. Raises ServerError."""
+        self.admin.query(sql)
+        self._change = sql
+        self._unchanged, self._shape = self._shape, self._ask(_SHAPE)
+
+    def undo_change(self) -> None:
+        """Be like the template again."""
+        self._change, self._shape = None, self._unchanged
+        self._relay()
+
     def close(self) -> None:
         """Drop the database."""
-        for connection in (*self._idle, self.admin):
+        for connection in (*self._idle, *self._watchers.values()):
             connection.close()
         self._idle.clear()
         self._server.drop_database(self._database)

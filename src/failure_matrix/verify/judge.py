@@ -51,7 +51,9 @@ class Court:
         step, last = self.step, answer.last
         affected = last.affected if last else None
         if step.rows is not None and affected != step.rows:
-            yield self.failure("rows", f"{_rows(affected)}, expected {step.rows}", _rows(step.rows), _rows(affected), "rows")
+            yield self.failure(
+                "rows", f"{_rows(affected)}, expected {step.rows}", _rows(step.rows), _rows(affected), "rows"
+            )
         if step.returns is not None:
             yield from self._returns(step.returns, last, "returns")
         if step.results is not None:

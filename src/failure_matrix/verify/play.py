@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from failure_matrix.catalogue.model import ABSENT, Catalogue, Scalar, Step
 from failure_matrix.database.classify import KeyText, Misfit, Situation, state_of
-from failure_matrix.database.connection import Answer, ServerError, Value
-from failure_matrix.evidence.records import Change, Failure, FailureKind
+from failure_matrix.database.connection import Answer, ServerError
+from failure_matrix.evidence.records import Failure, FailureKind
 from failure_matrix.verify import breaches
 from failure_matrix.verify.bind import Bound, bind_step, event_deed
 from failure_matrix.verify.callers import call
+from failure_matrix.verify.entry import Entry, Numbered, describe
 from failure_matrix.verify.judge import Blame, Court, Standing
 from failure_matrix.verify.ledger import Ledger
 from failure_matrix.verify.scripts import Outcome, effect_alone, plain, with_effect
@@ -20,62 +20,32 @@ from failure_matrix.verify.values import NotKept, substitute
 from failure_matrix.verify.world import Ended, World
 
 DEFAULT_LIMIT = 10.0  # seconds a step may run without waiting for another session
-
-
-@dataclass(frozen=True, kw_only=True)
-class Numbered:
-    """A step with its number and its path in the catalogue; a step of ``after`` has number 0."""
-
-    number: int
-    path: tuple[str | int, ...]
-    step: Step
-
-
-@dataclass(kw_only=True)
-class Entry:
-    """What one step did and showed; completed when a later step sets it free."""
-
-    numbered: Numbered
-    text: str = ""
-    parameters: dict[str, Scalar] = field(default_factory=dict)
-    at: Value = None
-    bound: Bound | None = None
-    blame: Blame = field(default_factory=Blame)
-    answer: Answer | None = None
-    in_transaction: bool = False
-    waits: tuple[str, ...] = ()
-    releases: list[int] = field(default_factory=list)
-    released_by: int | None = None
-    standing: Standing | None = None
-    seen_by: dict[str, Standing] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
-    breaks: tuple[str, ...] = ()
-    failures: list[Failure] = field(default_factory=list)
-
-    @property
-    def step(self) -> Step:
-        return self.numbered.step
-
-    @property
-    def session(self) -> str | None:
-        return self.step.in_
+LOCK_NOT_AVAILABLE = "55P03"
 
 
 class Stop(Exception):
     """The order ends here: a step failed, or broke what it was declared to break."""
 
 
-class Play:
-    """Plays steps one after another; ``entries`` hold what was seen, also after a ``Stop``."""
+class Impossible(Exception):
+    """The step cannot be taken here: its session still waits, or nothing has kept a value that it needs."""
 
-    def __init__(self, catalogue: Catalogue, world: World) -> None:
+
+class Play:
+    """Plays steps one after another; ``entries`` hold what was seen, also after a ``Stop``.
+
+    Without ``expects`` it drops what the steps expect: what must hold after every step still must.
+    """
+
+    def __init__(self, catalogue: Catalogue, world: World, *, expects: bool = True) -> None:
         self._catalogue = catalogue
         self._world = world
+        self._expects = expects
         self._ledger = Ledger(catalogue)
         self._committed = frozenset(id for id, state in catalogue.states.items() if not state.uncommitted)
         self._uncommitted = frozenset(catalogue.states) - self._committed
         self._waiting: dict[str, Entry] = {}
-        self._situation: Situation | None = None
+        self.situation: Situation | None = None
         self.kept: dict[str, Scalar] = {}
         self.entries: list[Entry] = []
         self.given: Standing = {}  # as committed before the first step
@@ -84,21 +54,28 @@ class Play:
     def begin(self) -> list[Failure]:
         """Classify what was given."""
         situation = self._world.look(None)
-        self._situation = situation
+        self.situation = situation
         self.given = self.standing = self._standing(situation)
         found = breaches.misfits(self._catalogue, situation, self.standing, {})
         found += breaches.invariants(self._catalogue, situation)
         return [breach.failure("what is given", self._catalogue.place("scenarios")) for breach in found]
 
     def play(self, numbered: Numbered) -> Entry:
-        """Play one step. Raises Stop after the step that ends the order."""
+        """Play one step. Raises Stop after the step that ends the order; without expectations, Impossible."""
         entry = Entry(numbered=numbered)
         self.entries.append(entry)
         try:
             released = self._act(entry)
         except NotKept as name:
+            if not self._expects:
+                raise Impossible from name
             self._fail(entry, "keep", f"'${name}' was kept by no step that ran", f"a step that keeps {name}", "none")
             raise Stop from name
+        except Impossible as waits:
+            if not self._expects:
+                raise
+            self._fail(entry, "waits", str(waits), "a step that sets it free before this one", "none")
+            raise Stop from waits
         except EffectRefused as why:
             self._fail(entry, "error", str(why), "a store and a file name", str(why))
             raise Stop from why
@@ -160,8 +137,8 @@ class Play:
 
     def _launch(self, entry: Entry, free: list[Entry]) -> None:
         step, world = entry.step, self._world
-        if step.in_ is not None and world.session(step.in_).busy:  # a step that may wait still does
-            world.settle(lambda ended: self._ended(ended, entry, free), limit=self._limit(step))
+        if step.in_ is not None and world.session(step.in_).busy:
+            self._await(step.in_, entry, free)
         called_by = call(self._catalogue, step, world, self.kept) if step.as_ is not None else {}
         bound = bind_step(self._catalogue, step, self.kept, now=world.now, called_by=called_by)
         entry.bound, entry.parameters = bound, dict(bound.parameters)
@@ -172,11 +149,23 @@ class Play:
             return
         if bound.text is not None:
             entry.answer = _by_the_world(world, bound).answer
+            error = entry.answer.error
+            if error is not None and error.sqlstate == LOCK_NOT_AVAILABLE and not self._expects:
+                raise Impossible("a session holds what this step needs")
         elif bound.effect is not None:
             entry.answer = effect_alone(bound.effect, world.stores).answer
             entry.in_transaction = step.in_ is not None and world.session(step.in_).in_transaction
         if bound.deed is not None:
             self._ledger.event(bound.deed)
+
+    def _await(self, session: str, entry: Entry, free: list[Entry]) -> None:
+        """Wait for the answer of a step that time sets free. Raises Impossible where one of ours holds it."""
+        earlier = self._waiting[session]
+        if earlier.step.waits == ("maybe",):
+            limit = self._limit(earlier.step)
+            self._world.settle(lambda ended: self._ended(ended, entry, free), limit=limit, until=session)
+        if self._world.session(session).busy:
+            raise Impossible(f"{session} cannot take another step: step {earlier.numbered.number} still waits")
 
     def _send(self, entry: Entry, bound: Bound, session: str) -> None:
         assert bound.text is not None
@@ -209,6 +198,11 @@ class Play:
         self._ledger.end(ended.session, committed=not answer.lost and answer.error is None and tag != "ROLLBACK")
 
     def _judge(self, entry: Entry, released: Sequence[Entry]) -> None:
+        if not self._expects:
+            for other in (entry, *released):
+                if other.answer is not None:
+                    self._keep(other, other.answer)
+            return
         court = self._court(entry)
         if entry.step.waits is not None or entry.waits:
             entry.failures += court.waits(entry.waits)
@@ -220,9 +214,12 @@ class Play:
                 self._keep(other, other.answer)
 
     def _keep(self, entry: Entry, answer: Answer) -> None:
-        result = answer.last
+        result = answer.last if answer.error is None else None
         for name, column in entry.step.keep.items():
             if result is None or not result.rows or column not in result.columns:
+                self.kept.pop(name, None)
+                if not self._expects:
+                    continue
                 found = "no row" if result is None or not result.rows else "columns " + ", ".join(result.columns)
                 self._fail(entry, "keep", f"nothing to keep as '{name}'", f"a row with {column}", found)
             else:
@@ -230,7 +227,7 @@ class Play:
 
     def _classify(self, entry: Entry) -> None:
         try:
-            situation = self._world.look(self._situation)
+            situation = self._world.look(self.situation)
         except ServerError as error:
             self._could_not_look(entry, error)
             return
@@ -238,24 +235,31 @@ class Play:
         entry.standing = self.standing
         found = breaches.misfits(self._catalogue, situation, self.standing, before)
         found += breaches.invariants(self._catalogue, situation)
-        self._situation = situation
+        self.situation = situation
         changes, undeclared = self._ledger.settle(before, self.standing)
         entry.changes += changes
         found += breaches.undeclared(self._catalogue, undeclared, situation)
         court = self._court(entry)
-        entry.failures += court.then(self.standing)
-        self._look_from_sessions(entry, court)
         occurred = tuple(dict.fromkeys(breach.kind_id for breach in found))
-        if entry.step.breaks and sorted(occurred) == sorted(entry.step.breaks):
+        expected = entry.step.breaks if self._expects else ()
+        if self._expects:
+            entry.failures += court.then(self.standing)
+            self._look_from_sessions(entry, court)
+        else:
+            entry.breaks = occurred
+        if expected and sorted(occurred) == sorted(expected):
             entry.breaks = occurred
             return
-        entry.failures += court.broke(occurred)
+        if self._expects:
+            entry.failures += court.broke(occurred)
         entry.failures += [
-            breach.failure(court.where, court.place()) for breach in found if breach.kind_id not in entry.step.breaks
+            breach.failure(court.where, court.place()) for breach in found if breach.kind_id not in expected
         ]
 
     def _could_not_look(self, entry: Entry, error: ServerError) -> None:
-        if error.sqlstate == "55P03" and not entry.step.then:  # behind an ACCESS EXCLUSIVE lock: looked at later
+        if error.sqlstate == LOCK_NOT_AVAILABLE and not (
+            self._expects and entry.step.then
+        ):  # behind an ACCESS EXCLUSIVE lock: looked at later
             return
         observed = f"could not look: {error}"
         self._fail(entry, "could-not-look", observed, "a look at what is committed", observed)
@@ -328,19 +332,3 @@ def _by_the_world(world: World, bound: Bound) -> Outcome:
         return Outcome(answer=Answer(error=error))
     effect = effect_alone(bound.effect, world.stores) if bound.effect and result.affected else None
     return effect or Outcome(answer=Answer(results=(result,)))
-
-
-def describe(step: Step) -> str:
-    """A step in a few words: ``A did publish``."""
-    who = f"{step.in_} " if step.in_ else ""
-    match step:
-        case Step(do=str() as action):
-            return f"{who}did {action}"
-        case Step(sql=sql) if sql is not None:
-            return f"{who}ran {' '.join(sql.text.split())[:40]}"
-        case Step(kill=str() as session):
-            return f"killed {session}"
-        case Step(at=str() as at):
-            return f"clock at {at}"
-        case _:
-            return f"event {step.event}"

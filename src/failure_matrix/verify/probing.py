@@ -15,7 +15,7 @@ def ready_probe(catalogue: Catalogue, conninfo: str) -> Probe:
     try:
         if findings := fit.findings(catalogue, connection):
             raise CatalogueInvalid(findings)
-        nothing = {id: () for id in catalogue.stores}
+        nothing = dict.fromkeys(catalogue.stores, ())
         return Probe(catalogue, previous_types(catalogue, connection, nothing))
     finally:
         connection.close()

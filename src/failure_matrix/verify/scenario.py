@@ -1,114 +1,116 @@
-"""A scenario from its beginning to its verdict: given, the steps of ``after``, its own steps, teardown."""
+"""A scenario from its beginning to its verdict: given, the steps of ``after``, its own steps, its other orders."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from failure_matrix.catalogue.model import Catalogue, Given, Scenario, SessionSetup
-from failure_matrix.database.connection import ServerError
-from failure_matrix.evidence.records import Failure, Orders, ScenarioRecord, Verdict
+from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.evidence.records import Failure, Orders, ScenarioRecord, Verdict, Witness
+from failure_matrix.verify import orders
+from failure_matrix.verify.entry import Entry
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.naming import Names
-from failure_matrix.verify.play import Numbered, Play, Stop
-from failure_matrix.verify.prepare import give
+from failure_matrix.verify.observing import Observing
+from failure_matrix.verify.play import Play, Stop
+from failure_matrix.verify.script import Script, begin, script
 from failure_matrix.verify.stores import Stores
+from failure_matrix.verify.sweep import Sweep
 from failure_matrix.verify.transcript import Transcript
 from failure_matrix.verify.world import World
 
 
 @dataclass(frozen=True, kw_only=True)
-class Script:
-    """A scenario with all that it inherits by ``after``."""
+class Watch:
+    """What is done beside playing: between the steps, and after them."""
 
-    id: str
-    scenario: Scenario
-    given: Given
-    before: tuple[Numbered, ...]  # the steps of the scenarios it begins after
-    own: tuple[Numbered, ...]
-    setups: dict[str, SessionSetup]
-
-
-def script(catalogue: Catalogue, id: str) -> Script:
-    """Unfold ``after``: first things first."""
-    chain = [id]
-    while (earlier := catalogue.scenarios[chain[0]].after) is not None:
-        chain.insert(0, earlier)
-    steps = [
-        Numbered(number=number if each == id else 0, path=("scenarios", each, "steps", number - 1), step=step)
-        for each in chain
-        for number, step in enumerate(catalogue.scenarios[each].steps, 1)
-    ]
-    own = len(catalogue.scenarios[id].steps)
-    setups = dict(catalogue.sessions)
-    for each in chain:
-        setups |= catalogue.scenarios[each].sessions
-    return Script(
-        id=id,
-        scenario=catalogue.scenarios[id],
-        given=catalogue.scenarios[chain[0]].given,
-        before=tuple(steps[: len(steps) - own]),
-        own=tuple(steps[len(steps) - own :]),
-        setups=setups,
-    )
+    sweep: Sweep | None = None
+    observing: Observing | None = None
+    orders: bool = True  # play the other orders of a scenario that asks for all
 
 
 def run(
-    catalogue: Catalogue, id: str, ground: Ground, stores: Stores, *, fingerprint: str, started: datetime
+    catalogue: Catalogue,
+    id: str,
+    ground: Ground,
+    stores: Stores,
+    *,
+    fingerprint: str,
+    started: datetime,
+    watch: Watch,
 ) -> ScenarioRecord:
-    """Play a scenario as listed, on ground that is as new."""
+    """Play a scenario as listed, on ground that is as new, sweep where it rests, then play its other orders."""
     unfolded = script(catalogue, id)
     world = World(ground, stores, unfolded.setups)
     names = Names(started)
     play = Play(catalogue, world)
     try:
-        beginning = _begin(catalogue, unfolded, world, play)
+        beginning = begin(catalogue, unfolded, world, play)
         if not beginning:
-            _play_own(unfolded.own, play)
+            _play_own(unfolded, play, _Rests(watch, unfolded.id, ground, world, play))
     finally:
         for session in world.sessions.values():
             names.backend(session.pid, session.name)
         world.close()
     transcript = Transcript(catalogue, play, names)
-    return _record(catalogue, unfolded, transcript, beginning, fingerprint)
+    record = _record(catalogue, unfolded, transcript, beginning, fingerprint)
+    if unfolded.scenario.orders == "listed" or not watch.orders:
+        return record
+    return _in_all_orders(catalogue, unfolded, record, orders.Table(catalogue, unfolded, ground, stores, started))
 
 
-def _begin(catalogue: Catalogue, unfolded: Script, world: World, play: Play) -> list[Failure]:
-    """Given, and the steps of ``after``; what went wrong before the scenario's own first step."""
-    place = catalogue.place("scenarios", unfolded.id, "given")
-    try:
-        give(world.admin, world.stores, unfolded.given)
-    except ServerError as error:
-        return [
-            Failure(
-                kind="given",
-                message=f"what is given could not be put there: {error}",
-                expected="rows that the schema takes",
-                observed=str(error),
-                place=f"{place.path}:{place.line}",
-            )
-        ]
-    failures = play.begin()
-    for numbered in unfolded.before if not failures else ():
+def _in_all_orders(
+    catalogue: Catalogue, unfolded: Script, listed: ScenarioRecord, table: orders.Table
+) -> ScenarioRecord:
+    """The record with what came of the other orders; where the listed one is broken they are left out."""
+    if listed.verdict != Verdict.VERIFIED:
+        return listed.model_copy(update={"orders": orders.play_orders(table, 0)})
+    seen = orders.play_orders(table, catalogue.settings.most_orders)
+    broke = any(step.breaks for step in listed.steps)
+    failures = orders.failures(catalogue, unfolded, seen, listed_broke=broke)
+    verdict, because = Verdict.VERIFIED, None
+    if failures:
+        verdict, because = Verdict.BROKEN, failures[0].message
+    elif seen.skipped:
+        verdict, because = Verdict.INCOMPLETE, f"{seen.ran} of {seen.exist - seen.impossible} orders"
+    changed = {"orders": seen, "failures": (*listed.failures, *failures), "verdict": verdict, "because": because}
+    return listed.model_copy(update=changed)
+
+
+def _play_own(unfolded: Script, play: Play, rests: _Rests) -> None:
+    rests.sweep(0)
+    for numbered in unfolded.own:
         try:
-            play.play(numbered)
+            entry = play.play(numbered)
         except Stop:
-            return [_inherited(unfolded, failure) for entry in play.entries for failure in entry.failures]
-    return failures
-
-
-def _inherited(unfolded: Script, failure: Failure) -> Failure:
-    message = f"it begins after {unfolded.scenario.after}, which fails: {failure.message}"
-    return failure.model_copy(update={"message": message})
-
-
-def _play_own(own: Sequence[Numbered], play: Play) -> None:
-    for numbered in own:
-        try:
-            play.play(numbered)
-        except Stop:
+            rests.observe(play.entries[-1])
             return
+        rests.observe(entry)
+        rests.sweep(numbered.number)
+
+
+class _Rests:
+    """What happens between two steps of one scenario."""
+
+    def __init__(self, watch: Watch, id: str, ground: Ground, world: World, play: Play) -> None:
+        self._watch = watch
+        self._id = id
+        self._ground = ground
+        self._world = world
+        self._play = play
+
+    def observe(self, entry: Entry) -> None:
+        """Run the observations of the states that a step entered, unless it failed."""
+        if self._watch.observing is not None and not entry.failures:
+            witness = Witness(scenario=self._id, step=entry.numbered.number)
+            self._watch.observing.visit(self._world, entry, witness)
+
+    def sweep(self, number: int) -> None:
+        """Sweep, where no session holds a transaction open."""
+        situation = self._play.situation
+        if self._watch.sweep is not None and situation is not None and self._world.at_rest:
+            witness = Witness(scenario=self._id, step=number)
+            self._watch.sweep.visit(self._ground, self._world, situation, self._play.standing, witness)
 
 
 def _record(

@@ -111,3 +111,44 @@ def _file(path: Path) -> dict[str, Scalar]:
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "modified": datetime.fromtimestamp(status.st_mtime, UTC).isoformat(),
     }
+
+
+def simulate(inventory: Inventory, effect: StoreEffect, values: Kept) -> tuple[Inventory, Result]:
+    """What ``Stores.apply`` would do, to an inventory alone. Raises NotKept, EffectRefused."""
+    bound = bind(effect, values)
+    files = {str(file["name"]): file for file in inventory[bound.store]}
+    before = files.get(bound.name)
+    after = _simulated(bound, before)
+    columns = ("name", "bytes", "sha256")
+    if after is before:
+        return inventory, Result(tag=bound.verb, affected=0, columns=columns)
+    files.pop(bound.name, None)
+    if after is not None:
+        files[bound.name] = after
+    shown = after or {"name": bound.name, "bytes": None, "sha256": None}
+    row = tuple(as_text(shown[column]) for column in columns)
+    changed = {**inventory, bound.store: tuple(files[name] for name in sorted(files))}
+    return changed, Result(tag=bound.verb, affected=1, columns=columns, rows=(row,))
+
+
+def _simulated(effect: Effect, before: Mapping[str, Scalar] | None) -> Mapping[str, Scalar] | None:
+    """The file afterwards, None where there is none; ``before`` itself where nothing is done."""
+    content = effect.content or b""
+    written: Mapping[str, Scalar] = {
+        "name": effect.name,
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "modified": None if before is None else before["modified"],
+    }
+    match effect.verb:
+        case "create":
+            return written if before is None else before
+        case "write":
+            return written
+        case "remove":
+            return None
+    if before is None:
+        return None
+    other = hashlib.sha256(f"{effect.verb} {before['sha256']}".encode()).hexdigest()
+    size = int(str(before["bytes"]))
+    return {**before, "sha256": other, "bytes": size // 2 if effect.verb == "truncate" else size}

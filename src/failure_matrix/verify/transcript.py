@@ -6,9 +6,10 @@ from failure_matrix.catalogue.model import Catalogue, Scalar
 from failure_matrix.database import connection
 from failure_matrix.database.classify import Misfit
 from failure_matrix.evidence.records import Change, Failure, Row, Seen, ServerError, StepRecord, Verdict
+from failure_matrix.verify.entry import Entry
 from failure_matrix.verify.judge import Standing
 from failure_matrix.verify.naming import Names
-from failure_matrix.verify.play import Entry, Play
+from failure_matrix.verify.play import Play
 from failure_matrix.verify.values import as_text
 
 HIDDEN = "(hidden)"

@@ -53,14 +53,19 @@ class World:
             connection.query(setup.setup.text)
         return connection
 
+    @property
+    def at_rest(self) -> bool:
+        """No session holds a transaction open or waits."""
+        return not any(session.busy or session.in_transaction for session in self.sessions.values())
+
     def start(self, name: str, script: Script) -> None:
         """Start a script in a session that is free."""
         self._scripts[name] = script
         request = next(script)
         self.sessions[name].send(request.text, request.values)
 
-    def settle(self, ended: Callable[[Ended], None], *, limit: float) -> Settled:
-        """Let things settle; ``ended`` is told of each script that ends, as it ends."""
+    def settle(self, ended: Callable[[Ended], None], *, limit: float, until: str | None = None) -> Settled:
+        """Let things settle; ``ended`` is told of each script that ends, as it ends. See ``waiting.settle``."""
 
         def proceed(name: str, answer: Answer) -> None:
             try:
@@ -71,7 +76,7 @@ class World:
             else:
                 self.sessions[name].send(request.text, request.values)
 
-        return settle(self._ground.observer, self.sessions, proceed, limit=limit)
+        return settle(self._ground.observer, self.sessions, proceed, limit=limit, until=until)
 
     def kill(self, name: str) -> None:
         """End the session's backend. An idle one is gone when this returns, a busy one when it has settled."""

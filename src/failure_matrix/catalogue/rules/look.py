@@ -8,7 +8,7 @@ from functools import cached_property
 
 from failure_matrix.catalogue.findings import Finding
 from failure_matrix.catalogue.model import Catalogue, Moves, Scenario, Step
-from failure_matrix.catalogue.reading import SINGULAR, Trail
+from failure_matrix.catalogue.reading import Trail
 from failure_matrix.catalogue.rulebook import finding
 
 ENDINGS = ("commit", "rollback")  # events that are there without being declared
@@ -58,10 +58,20 @@ class Look:
         for other in self.chains[name][1:]:
             yield self.catalogue.scenarios[other]
 
-    def sessions(self, name: str) -> list[str]:
-        """Give the sessions that have steps in a scenario or in what ran before it."""
-        chain = (self.catalogue.scenarios[name], *self.before(name))
-        return list(dict.fromkeys(step.in_ for scenario in chain for step in scenario.steps if step.in_ is not None))
+    @cached_property
+    def sessions(self) -> Mapping[str, tuple[str, ...]]:
+        """Give the sessions that have steps in each scenario or in what ran before it."""
+        return {
+            name: tuple(
+                dict.fromkeys(
+                    step.in_
+                    for other in self.chains[name]
+                    for step in self.catalogue.scenarios[other].steps
+                    if step.in_ is not None
+                )
+            )
+            for name in self.catalogue.scenarios
+        }
 
     def moves(self) -> Iterator[tuple[Trail, Moves]]:
         """Give every ``moves`` and ``also`` with its trail."""
@@ -78,8 +88,3 @@ class Look:
                 for number, target in enumerate(targets):
                     if not target.startswith("$"):
                         yield (*trail, source, number), source, target
-
-
-def one(section: str) -> str:
-    """Give the singular of a top-level key."""
-    return SINGULAR[section]

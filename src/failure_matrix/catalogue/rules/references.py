@@ -31,15 +31,21 @@ class Reference:
 
 def unknown_references(look: Look) -> Iterator[Finding]:
     """Find every name that nothing defines."""
-    for reference in _references(look):
+    for reference in references_of(look):
         if reference.name not in reference.known:
-            called = reference.called or f"no {reference.kind} defines"
-            message = f"{say(reference.owner)} {reference.does} '{reference.name}', which {called}"
-            hint = nearest(reference.name, reference.known, f"define it, or take the name out: there is no {reference.kind}")
-            yield look.found(f"unknown-{reference.kind}", reference.trail, message, hint)
+            yield unknown(look, reference)
 
 
-def _references(look: Look) -> Iterator[Reference]:
+def unknown(look: Look, reference: Reference) -> Finding:
+    """Say that nothing defines what a reference names."""
+    called = reference.called or f"no {reference.kind} defines"
+    message = f"{say(reference.owner)} {reference.does} '{reference.name}', which {called}"
+    hint = nearest(reference.name, reference.known, f"define it, or take the name out: there is no {reference.kind}")
+    return look.found(f"unknown-{reference.kind}", reference.trail, message, hint)
+
+
+def references_of(look: Look) -> Iterator[Reference]:
+    """Give every name that one part of the catalogue takes from another."""
     names = _Names(look)
     yield from _of_states(look, names)
     yield from _of_actions(look, names)
@@ -150,7 +156,7 @@ def _of_scenario(look: Look, names: _Names, name: str, scenario: Scenario) -> It
     for number, broken in enumerate(scenario.breaks):
         if broken not in VERDICTS:
             yield from names.to("invariant", (*trail, "breaks", number), broken, "breaks")
-    sessions = look.sessions(name)
+    sessions = look.sessions[name]
     for session in scenario.sessions:
         yield _session((*trail, "sessions", session, KEY), session, "sets up", sessions)
 
@@ -164,7 +170,7 @@ def _session(trail: Trail, name: str, does: str, known: Iterable[str]) -> Refere
 def _of_step(look: Look, names: _Names, trail: Trail, step: Step) -> Iterator[Reference]:
     yield from names.to("action", (*trail, "do"), step.do, "does")
     yield from names.to("action", (*trail, "carries_out"), step.carries_out, "carries out")
-    yield from names.to_event((*trail, "event"), step.event, "makes happen")
+    yield from names.to_event((*trail, "event"), step.event, "brings about")
     yield from names.to("caller", (*trail, "as"), step.as_, "is called by")
     for number, broken in enumerate(step.breaks):
         if broken not in VERDICTS:
@@ -183,7 +189,7 @@ def _expected(names: _Names, trail: Trail, expected: Expected) -> Iterator[Refer
 
 
 def _sessions_of_step(look: Look, trail: Trail, step: Step) -> Iterator[Reference]:
-    sessions = look.sessions(trail[1])
+    sessions = look.sessions[trail[1]]
     if step.kill is not None:
         yield _session((*trail, "kill"), step.kill, "kills", sessions)
     for number, session in enumerate(step.waits or ()):

@@ -22,10 +22,10 @@ def reserved_words(look: Look) -> Iterator[Finding]:
 
 def moves_between_subjects(look: Look) -> Iterator[Finding]:
     """Find moves from a state of one subject to a state of another."""
-    states = look.catalogue.states
+    subjects = {name: state.subject for name, state in look.catalogue.states.items()}
     for trail, source, target in look.edges():
-        if source in states and target in states and states[source].subject != states[target].subject:
-            one, other = states[source].subject, states[target].subject
+        one, other = subjects.get(source), subjects.get(target)
+        if one != other and one in look.catalogue.subjects and other in look.catalogue.subjects:
             message = f"{say(trail[:2])} moves from '{source}' of {one} to '{target}' of {other}"
             hint = f"a {one} stays a {one}: give the move of each subject for itself"
             yield look.found("moves-between-subjects", trail, message, hint)
@@ -54,7 +54,7 @@ def _ways(look: Look) -> dict[str, set[str]]:
 
 
 def _beginnings(look: Look) -> set[str]:
-    """Give absent, what steps expect, and what the actions and events of scenarios with rows of their own start from."""
+    """Give absent, what steps expect, and where the deeds of scenarios that are given rows start from."""
     begins = {ABSENT}
     for trail, step in look.steps():
         first = look.catalogue.scenarios[look.chains[trail[1]][-1]]
@@ -89,10 +89,10 @@ def traps(look: Look) -> Iterator[Finding]:
 
 def reverses(look: Look) -> Iterator[Finding]:
     """Find reverse criteria whose action or event has no move out of the state."""
-    deeds = {**look.catalogue.events, **look.catalogue.actions}
+    moves = {trail[1]: moves for trail, moves in look.moves() if trail[2] == "moves"}
     for name, state in look.catalogue.states.items():
         for deed in state.reverse:
-            if deed in deeds and name not in deeds[deed].moves:
+            if deed in moves and name not in moves[deed]:
                 message = f"state '{name}' is reversed by '{deed}', which has no move from it"
                 hint = f"add '{name}' to the moves of '{deed}', or take it out here"
                 yield look.found("reverse-without-move", ("states", name, "reverse", deed, KEY), message, hint)

@@ -1,0 +1,41 @@
+"""One verification, from a server that starts to evidence that is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from failure_matrix.catalogue.findings import CouldNot
+from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.cli.terminal import Progress
+from failure_matrix.database import cluster
+from failure_matrix.evidence import files
+from failure_matrix.evidence.records import Evidence
+from failure_matrix.verify import verify
+
+refuse = files.refuse
+
+
+def source(dsn: str | None, prefix: Path | None) -> cluster.Source:
+    """Say where the server comes from; CouldNot when that is said twice."""
+    if dsn and prefix:
+        raise CouldNot("choose a server: --dsn and --postgres-prefix are both given", "Give one of them.")
+    return cluster.Source(dsn=dsn or None, prefix=prefix)
+
+
+def prove(
+    catalogue: Catalogue,
+    server_source: cluster.Source,
+    *,
+    only: tuple[str, ...] = (),
+    fresh: Path | None = None,
+    kept: Path | None = None,
+) -> Evidence:
+    """Verify on a temporary database and give the evidence, written to ``fresh``, else to ``kept`` if there is one."""
+    with Progress() as progress:
+        progress("starting PostgreSQL")
+        with cluster.serve(server_source) as server:
+            evidence = verify(catalogue, server, only=only, progress=progress)
+            path = fresh or kept
+            if path:
+                files.write(evidence, path, fresh=fresh is not None, forget=server.forget_on_death)
+    return evidence

@@ -1,0 +1,160 @@
+"""Queries to paste into psql: they only read, and psql runs them as they stand.
+
+Parameters become psql variables, set on lines above the query, so that ``:'id'`` is quoted by psql itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from failure_matrix.catalogue.model import Sql, Subject
+from failure_matrix.catalogue.sql import Kind, identifiers, parameters, tokens
+from failure_matrix.site.book import Book
+from failure_matrix.site.words import visible
+
+CLOCK = "now"
+
+_STORE = """\
+{name}(name, bytes, sha256, modified) AS (VALUES
+  -- fill in, a line for each file: ('file name', 123, 'its sha256 in hex', NULL)
+  (NULL::text, NULL::bigint, NULL::text, NULL::timestamptz)
+)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """SQL to copy, and what to do before it is run."""
+
+    label: str
+    sql: str
+    stores: tuple[str, ...] = ()  # whose files must be filled in
+
+
+def subject_probe(book: Book, id: str) -> Probe:
+    """Which states one row is in: exactly one, or something is wrong."""
+    subject = book.catalogue.subjects[id]
+    states = {name: state for name, state in book.states_of[id].items() if not state.uncommitted}
+    cases = [f"CASE WHEN {_asked(book, state.when)} THEN {literal(name)} END" for name, state in states.items()]
+    state = "concat_ws(', ',\n         " + ",\n         ".join(cases) + ")" if cases else "''"
+    sqls = [subject.from_, *(each.when for each in states.values())]
+    select = _select(book, subject, f"{state} AS matrix_state")
+    return _probe(book, subject, sqls, select, f"Which state is this {id} in?")
+
+
+def state_probe(book: Book, id: str) -> Probe:
+    """One line when the row is in this state, none otherwise."""
+    state = book.catalogue.states[id]
+    subject = book.catalogue.subjects[state.subject]
+    select = _select(book, subject, "")
+    select = f"{select}\n   AND {_asked(book, state.when)}"
+    return _probe(book, subject, [subject.from_, state.when], select, f"One line when this {state.subject} is {id}")
+
+
+def observation_probe(book: Book, sql: Sql, subject: str, label: str) -> Probe:
+    """An observation's own query."""
+    named = book.catalogue.subjects[subject]
+    return _probe(book, named, [sql], psql_text(book, sql).rstrip().rstrip(";"), label)
+
+
+def _select(book: Book, subject: Subject, state: str) -> str:
+    shown = [column for column in subject.show if column not in subject.hide]
+    columns = list(dict.fromkeys((*subject.key.values(), *((state,) if state else ()), *shown)))
+    where = "\n   AND ".join(f"{column} = {_variable(name)}" for name, column in subject.key.items())
+    listed = _listed(columns)
+    return f"SELECT {listed}\n  FROM {psql_text(book, subject.from_).strip()}\n WHERE {where}"
+
+
+def _listed(columns: list[str]) -> str:
+    """Columns beside each other as far as a line goes."""
+    lines = [""]
+    for number, column in enumerate(columns):
+        text = column + ("," if number + 1 < len(columns) else "")
+        if lines[-1] and ("\n" in text or "\n" in lines[-1] or len(lines[-1]) + len(text) > 90):
+            lines.append(text)
+        else:
+            lines[-1] = f"{lines[-1]} {text}".strip()
+    return "\n       ".join(lines)
+
+
+def _asked(book: Book, sql: Sql) -> str:
+    """A predicate in parentheses; a comment at its end must not eat the last one."""
+    text = psql_text(book, sql).strip()
+    found = tokens(sql.text, sql.params)
+    return f"({text}\n)" if any(token.kind is Kind.COMMENT for token in found) else f"({text})"
+
+
+def _probe(book: Book, subject: Subject, sqls: list[Sql], select: str, label: str) -> Probe:
+    names = frozenset(name for sql in sqls for name in identifiers(sql.text))
+    stores = tuple(store for store in book.catalogue.stores if store in names)
+    needed = list(dict.fromkeys((*subject.key, *(name for sql in sqls for name in parameters(sql)))))
+    used = [name for name in needed if _variable(name) in select or (name == CLOCK and _clock(book) in select)]
+    head = "".join(f"{row}\n" for row in _settings(book, subject, used))
+    ctes = ",\n".join(_STORE.format(name=_name(store)) for store in stores)
+    with_ = f"WITH {ctes}\n" if ctes else ""
+    if ctes and select.lstrip()[:4].lower() == "with":
+        with_, select = f"WITH {ctes},\n", select.lstrip()[4:].lstrip()
+    return Probe(label=label, sql=visible(f"{head}{with_}{select};"), stores=stores)
+
+
+def _settings(book: Book, subject: Subject, names: Iterable[str]) -> Iterator[str]:
+    examples = dict(zip(subject.key, example_key(book, subject), strict=True))
+    for name in names:
+        if name == CLOCK and name not in subject.key:
+            if book.catalogue.settings.clock == "logical":
+                yield "-- the logical clock as it stands now\n\\set now 0"
+        else:
+            yield f"\\set {name} {_set_value(examples.get(name, ''))}"
+
+
+def _set_value(text: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_.-]+", text):
+        return text
+    return "'" + text.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n") + "'"
+
+
+def psql_text(book: Book, sql: Sql) -> str:
+    """SQL with its parameters as psql variables."""
+    if sql.params == "none":
+        return sql.text
+    pieces = []
+    for token in tokens(sql.text, sql.params):
+        if token.kind is Kind.PARAMETER or (token.kind is Kind.POSITION and sql.params == "numeric"):
+            name = token.name if token.kind is Kind.PARAMETER else token.text[1:]
+            pieces.append(_clock(book) if name == CLOCK else _variable(name))
+        else:
+            pieces.append(token.text.replace("%%", "%") if sql.params == "pyformat" else token.text)
+    return "".join(pieces)
+
+
+def _clock(book: Book) -> str:
+    return ":now" if book.catalogue.settings.clock == "logical" else "now()"
+
+
+def _variable(name: str) -> str:
+    return f":'{name}'"
+
+
+def _name(identifier: str) -> str:
+    return identifier if re.fullmatch(r"[a-z_][a-z0-9_]*", identifier) else '"' + identifier.replace('"', '""') + '"'
+
+
+def literal(text: str | None) -> str:
+    """A value as a SQL literal that is safe in psql and in any server setting."""
+    if text is None:
+        return "NULL"
+    quoted = text.replace("'", "''")
+    return "E'" + quoted.replace("\\", "\\\\") + "'" if "\\" in quoted else f"'{quoted}'"
+
+
+def explain_line(id: str, subject: Subject) -> str:
+    """The command that names the row, with a key to replace."""
+    keys = " ".join("42" if len(subject.key) == 1 else name.upper() for name in subject.key)
+    return f"matrix explain {id} {keys}"
+
+
+def example_key(book: Book, subject: Subject) -> tuple[str, ...]:
+    """A key that a scenario used, so that its type is right; 42 where there is none."""
+    id = next(id for id, each in book.catalogue.subjects.items() if each is subject)
+    return book.example_keys.get(id, tuple("42" for _ in subject.key))

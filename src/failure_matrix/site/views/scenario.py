@@ -1,0 +1,94 @@
+"""A scenario's page: its steps with the sessions side by side, as they were seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from failure_matrix.catalogue.model import Scenario
+from failure_matrix.evidence.records import Failure, ScenarioRecord, Verdict
+from failure_matrix.site.book import Book, to_scenario
+from failure_matrix.site.replay import Replay, replay
+from failure_matrix.site.standing import Standing, of_item, partly
+from failure_matrix.site.views.transcript import Transcript, failure_words, transcript
+from failure_matrix.site.words import Link, Phrase, Strong, Target, count, prose, say
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioHead:
+    id: str
+    title: str
+    standing: Standing
+    stopped: Phrase  # where it broke, "" where it did not
+    failures: tuple[Phrase, ...]  # of no single step
+    shows: tuple[str, ...]
+    does_not_show: tuple[str, ...]
+    setting: Phrase
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioView:
+    head: ScenarioHead
+    transcript: Transcript | None  # None where the evidence has no run of it
+    replay: Replay | None
+
+
+def scenario(book: Book, id: str) -> ScenarioView:
+    noun = book.catalogue.scenarios[id]
+    record = book.scenario(id)
+    return ScenarioView(
+        head=_head(book, id, noun, record),
+        transcript=transcript(book, id, noun, record) if record and record.steps else None,
+        replay=replay(book, noun, record) if record and record.steps else None,
+    )
+
+
+def scenario_standing(book: Book, id: str) -> Standing:
+    record = book.scenario(id)
+    because = record.because if record else "not in this evidence"
+    if record and record.verdict is Verdict.INCOMPLETE and not because:
+        because = partly(record.orders)
+    return of_item(book, f"scenario {id}", book.scenario_verdict(id), because)
+
+
+def _head(book: Book, id: str, noun: Scenario, record: ScenarioRecord | None) -> ScenarioHead:
+    return ScenarioHead(
+        id=id,
+        title=prose(noun.title),
+        standing=scenario_standing(book, id),
+        stopped=_stopped(record) if record else say(),
+        failures=tuple(failure_words(each) for each in record.failures) if record else (),
+        shows=tuple(map(prose, noun.shows)),
+        does_not_show=tuple(map(prose, noun.does_not_show)),
+        setting=_setting(book, noun, record),
+    )
+
+
+def _stopped(record: ScenarioRecord) -> Phrase:
+    for step in record.steps:
+        if step.failures:
+            first: Failure = step.failures[0]
+            link = Link(f"step {step.number}", Target("", f"step-{step.number}"))
+            return say(Strong("Broken at "), link, ": ", failure_words(first))
+    return say()
+
+
+def _setting(book: Book, noun: Scenario, record: ScenarioRecord | None) -> Phrase:
+    """Who takes part, where it begins, by what clock, in how many orders."""
+    found: list[Phrase] = []
+    if noun.after:
+        found.append(say("Begins where ", to_scenario(book, noun.after), " ended. "))
+    for name, setup in {**book.catalogue.sessions, **noun.sessions}.items():
+        isolation = f", {setup.isolation}" if setup.isolation else ""
+        if setup.title or isolation:
+            found.append(say(Strong(prose(name)), f" {prose(setup.title or '')}{isolation}. "))
+    found.append(say(f"Clock: {book.catalogue.settings.clock}. "))
+    if record:
+        orders = record.orders
+        left = f", {orders.impossible:,} impossible" if orders.impossible else ""
+        left += f", {orders.skipped:,} left out" if orders.skipped else ""
+        found.append(
+            say(f"Orders: {orders.exist:,} {'exists' if orders.exist == 1 else 'exist'}, {orders.ran:,} ran{left}.")
+        )
+    else:
+        found.append(say(f"Not run in this evidence; it has {count(len(noun.steps), 'step')}."))
+    return say(*found)

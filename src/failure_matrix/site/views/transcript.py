@@ -1,0 +1,298 @@
+"""The steps of a scenario as a grid: a column a session, a wait as one cell from the step that waits to its release."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from failure_matrix.catalogue.model import Scenario
+from failure_matrix.evidence.records import Change, Failure, ScenarioRecord, Seen, StepRecord, Verdict
+from failure_matrix.site.book import Book, to_state
+from failure_matrix.site.words import (
+    Cell,
+    Code,
+    Phrase,
+    Quiet,
+    Strong,
+    clip,
+    count,
+    enumerated,
+    fitting,
+    join,
+    line,
+    prose,
+    say,
+    value,
+)
+
+MOST_KEYS = 6  # lines of the committed column
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridCell:
+    """One cell of the session columns. A wait spans ``rows``, a band spans ``columns``."""
+
+    kind: Literal["step", "wait", "band", "empty"]
+    session: int  # its column, from 0
+    name: str = ""  # of the session
+    lines: Cell = ()
+    last: Cell = ()  # of a wait: how it ended
+    rows: int = 1
+    columns: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridRow:
+    number: int
+    clock: str
+    cells: tuple[GridCell, ...]
+    committed: Cell
+    verdict: Verdict
+    # the same, on one line each, for Markdown
+    session: str
+    does: Phrase
+    shows: Phrase
+
+    @property
+    def anchor(self) -> str:
+        return f"step-{self.number}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transcript:
+    caption: str
+    sessions: tuple[tuple[str, str], ...]  # name, title
+    rows: tuple[GridRow, ...]
+    not_run: str
+
+
+def transcript(book: Book, id: str, noun: Scenario, record: ScenarioRecord) -> Transcript:
+    names = tuple(dict.fromkeys(step.in_ for step in record.steps if step.in_ is not None))
+    titles = {**book.catalogue.sessions, **noun.sessions}
+    rows = [_given(book, record, names)]
+    clock = record.steps[0].at or ""
+    waiting: dict[int, int] = {}  # column -> the last row of its wait
+    for step in record.steps:
+        rows.append(_row(book, record, step, names, waiting, clock))
+        clock = step.at or clock
+    return Transcript(
+        caption=f"Steps of {id}",
+        sessions=tuple((name, prose(titles[name].title or "") if name in titles else "") for name in names),
+        rows=tuple(rows),
+        not_run=_not_run(record.not_run),
+    )
+
+
+def _given(book: Book, record: ScenarioRecord, names: Sequence[str]) -> GridRow:
+    words = say(Strong("given"))
+    cells = (GridCell(kind="band", session=0, lines=(words,), columns=len(names)),) if names else ()
+    return GridRow(
+        number=0,
+        clock="",
+        cells=cells,
+        committed=_states(book, record.given),
+        verdict=Verdict.VERIFIED,
+        session="",
+        does=say("given"),
+        shows=say(),
+    )
+
+
+def _row(
+    book: Book, record: ScenarioRecord, step: StepRecord, names: Sequence[str], waiting: dict[int, int], clock: str
+) -> GridRow:
+    covered = {column for column, last in waiting.items() if step.number <= last}
+    does = _does(step, clock)
+    shows = join((*_shows(step), *map(failure_words, step.failures)), "; ")
+    if step.in_ is None:
+        cells = _band(step, names, covered, clock)
+    else:
+        column = names.index(step.in_)
+        cells = tuple(
+            _cell(book, record, step, column, clock) if other == column else GridCell(kind="empty", session=other)
+            for other in range(len(names))
+            if other == column or other not in covered
+        )
+        if _waits(record, step):
+            waiting[column] = step.released_by or step.number
+    return GridRow(
+        number=step.number,
+        clock=value(step.at, 30) if step.at is not None else "",
+        cells=cells,
+        committed=_committed(book, step),
+        verdict=step.verdict,
+        session=step.in_ or "",
+        does=does,
+        shows=shows,
+    )
+
+
+def _waits(record: ScenarioRecord, step: StepRecord) -> bool:
+    ran = {each.number for each in record.steps}
+    return (
+        bool(step.waits) and step.released_by is not None and step.released_by in ran and step.released_by > step.number
+    )
+
+
+def _cell(book: Book, record: ScenarioRecord, step: StepRecord, column: int, clock: str) -> GridCell:
+    says = (_does(step, clock), *_given_values(step))
+    broken = tuple(failure_words(failure) for failure in step.failures)
+    alone = tuple(_alone(book, step))
+    if not _waits(record, step):
+        return GridCell(
+            kind="step",
+            session=column,
+            name=step.in_ or "",
+            lines=(*_joined(says[0], _shows(step)), *says[1:], *alone, *broken),
+        )
+    on = enumerated(step.waits)
+    assert step.released_by is not None
+    answer = join(_answer(step), ", ")
+    return GridCell(
+        kind="wait",
+        session=column,
+        name=step.in_ or "",
+        lines=(say(says[0], " → ", Strong(f"waits for {on}")), *says[1:]),
+        last=(say(f"step {step.released_by} releases it → ", answer), *alone, *broken),
+        rows=step.released_by - step.number + 1,
+    )
+
+
+def _band(step: StepRecord, names: Sequence[str], covered: set[int], clock: str) -> tuple[GridCell, ...]:
+    """A step of the world, across every column that does not wait."""
+    free = [column for column in range(len(names)) if column not in covered]
+    broken = tuple(failure_words(failure) for failure in step.failures)
+    words = (*_joined(_does(step, clock), _shows(step)), *broken)
+    cells: list[GridCell] = []
+    while free:
+        first = free[0]
+        run = next((n for n, column in enumerate(free) if column != first + n), len(free))
+        cells.append(GridCell(kind="band", session=first, lines=words, columns=run))
+        words, free = (), free[run:]
+    return tuple(cells)
+
+
+def _joined(does: Phrase, shows: Iterable[Phrase]) -> Cell:
+    found = join(shows, ", ")
+    return (say(does, " → ", found) if found else does,)
+
+
+def _does(step: StepRecord, clock: str) -> Phrase:
+    match step.verb:
+        case "do" | "event":
+            effect = (
+                f" {clip(value(step.text, 60), 60)}"
+                if step.verb == "event" and step.text and "\n" not in step.text
+                else ""
+            )
+            return say(f"{step.verb} ", Code(step.name or ""), Quiet(effect) if effect else "")
+        case "sql":
+            return say("sql ", Code(clip(value(" ".join(step.text.split())), 80)))
+        case "at":
+            by = list(dict.fromkeys(by for change in step.moves for by in change.by))
+            events = f", event {enumerated(by)}" if by else ""
+            return say(Strong(f"clock {value(clock, 30) or '?'} → {value(step.at, 30)}"), events)
+        case _:
+            return say(f"{step.verb} ", clip(value(step.text or step.name or "", 60), 60))
+
+
+def _given_values(step: StepRecord) -> Cell:
+    pairs = [f"{name} {value(given, 24)}" for name, given in step.with_.items()]
+    return line(Quiet(fitting(pairs, 90, "value"))) if pairs and step.verb == "do" else ()
+
+
+def _shows(step: StepRecord) -> Iterable[Phrase]:
+    if step.waits:
+        released = f", step {step.released_by} releases it" if step.released_by else ""
+        yield say(Strong(f"waits for {enumerated(step.waits)}"), released)
+    if step.in_ is not None and not (step.waits and step.released_by is None):
+        yield from _answer(step)
+    if step.releases:
+        yield say(f"releases {enumerated(f'step {number}' for number in step.releases)}")
+    if step.breaks:
+        yield say(Strong(f"breaks as declared: {enumerated(step.breaks)}"))
+
+
+def _answer(step: StepRecord) -> Iterable[Phrase]:
+    if step.error:
+        yield say(Strong(f"error {step.error.sqlstate}"), f" {clip(prose(step.error.message), 120)}")
+    elif step.rows is None:
+        yield say(Strong("ok"))
+    else:
+        yield say(Strong(count(step.rows, "row")), Quiet(_rows(step)))
+    for notice in step.notices:
+        yield say(f"notice: {clip(prose(notice), 80)}")
+
+
+def _rows(step: StepRecord) -> str:
+    """The first rows of an answer, as text."""
+    if not step.returns or not step.returns.rows or not step.returns.columns:
+        return ""
+    rows = [
+        ", ".join(f"{column} {value(each, 40)}" for column, each in zip(step.returns.columns, row, strict=False))
+        for row in step.returns.rows[:2]
+    ]
+    more = f"; and {len(step.returns.rows) - 2} more" if len(step.returns.rows) > 2 else ""
+    return f": {clip('; '.join(rows), 160)}{more}"
+
+
+def _alone(book: Book, step: StepRecord) -> Iterable[Phrase]:
+    """What only one session sees: after the step, in its own transaction."""
+    for session, seen in step.seen_by.items():
+        for each in seen:
+            yield say(Quiet(f"{session} sees {_key(each.subject, each.key)} "), to_state(book, each.state))
+    for change in step.moves:
+        if change.session is not None and change.session not in step.seen_by:
+            yield say(
+                Quiet(f"only {change.session} sees {_key(change.subject, change.key)} "), to_state(book, change.to)
+            )
+
+
+def _committed(book: Book, step: StepRecord) -> Cell:
+    changes = [change for change in step.moves if change.session is None]
+    if not changes:
+        wrote = step.verb in ("do", "sql") and bool(step.rows) and step.in_transaction and not step.error
+        own = wrote and (step.verb == "do" or not (step.returns and step.returns.rows))
+        return line(Quiet("same: not committed yet" if own else "same"))
+    shown = [_change(book, change) for change in changes[:MOST_KEYS]]
+    more = (say(f"and {len(changes) - MOST_KEYS} more"),) if len(changes) > MOST_KEYS else ()
+    return (*shown, *more)
+
+
+def _change(book: Book, change: Change) -> Phrase:
+    key = Quiet(f"{_key(change.subject, change.key)} ")
+    if change.from_ == change.to:
+        return say(key, "stays ", to_state(book, change.to))
+    late = Quiet(f" (late, by {enumerated(change.by)})") if change.late else ""
+    return say(key, to_state(book, change.from_), " → ", to_state(book, change.to), late)
+
+
+def _states(book: Book, seen: tuple[Seen, ...]) -> Cell:
+    if not seen:
+        return line(Quiet("no row"))
+    if len(seen) <= MOST_KEYS:
+        return tuple(say(Quiet(f"{_key(each.subject, each.key)} "), to_state(book, each.state)) for each in seen)
+    numbers = Counter(each.state for each in seen)
+    return tuple(say(f"{number:,} × ", to_state(book, state)) for state, number in numbers.items())
+
+
+def _key(subject: str, key: tuple[str, ...]) -> str:
+    return f"{subject} {', '.join(value(part, 40) for part in key)}"
+
+
+def failure_words(failure: Failure) -> Phrase:
+    """A failure as one line: what happened, expected against seen, where it is written."""
+    message = prose(failure.message).rstrip(".")
+    expected = f"; expected {clip(prose(failure.expected), 120)}" if failure.expected else ""
+    observed = f", seen {clip(prose(failure.observed), 120)}" if failure.observed else ""
+    place = f" ({prose(failure.place)})" if failure.place else ""
+    return say(clip(message, 200), Strong(f"{expected}{observed}"), Quiet(place))
+
+
+def _not_run(numbers: tuple[int, ...]) -> str:
+    if not numbers:
+        return ""
+    span = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    return f"{'Step' if len(numbers) == 1 else 'Steps'} {span} did not run: the scenario ended before."

@@ -1,0 +1,209 @@
+"""All orders of a scenario's steps besides the listed one: played without expectations, judged all the same.
+
+What a step expects belongs to the listed order. That every key is in one state, that every change is declared
+and that invariants hold must be true of any order. Orders that begin alike are played alike: where one turns out
+impossible, or ends because something broke, so do all that begin as it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.evidence.records import Failure, OrderRecord, Orders
+from failure_matrix.verify.entry import Entry, Numbered
+from failure_matrix.verify.ground import Ground
+from failure_matrix.verify.interleavings import Gaps, Interleavings
+from failure_matrix.verify.naming import Names
+from failure_matrix.verify.play import Impossible, Play, Stop
+from failure_matrix.verify.script import Script, begin
+from failure_matrix.verify.stores import Stores
+from failure_matrix.verify.transcript import Transcript
+from failure_matrix.verify.values import references
+from failure_matrix.verify.world import World
+
+Order = tuple[int, ...]  # numbers of steps
+
+
+class End(Enum):
+    """How an order ended."""
+
+    HELD = "held"
+    WAITING = "waiting"  # it held, and a step still waited when all had been taken
+    BROKE = "broke"  # just as the scenario's ``breaks`` says
+    FAILED = "failed"
+    IMPOSSIBLE = "impossible"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one order. All orders that begin with ``beginning`` come to the same."""
+
+    end: End
+    beginning: Order
+    alike: int = 1  # how many orders that were not known yet
+    entries: tuple[Entry, ...] = ()  # of the steps that were taken
+    record: OrderRecord | None = None  # where something broke
+
+
+class Table:
+    """The orders of one scenario on one ground, which is as new before each of them."""
+
+    def __init__(
+        self, catalogue: Catalogue, unfolded: Script, ground: Ground, stores: Stores, started: datetime
+    ) -> None:
+        self._catalogue = catalogue
+        self._script = unfolded
+        self._ground = ground
+        self._stores = stores
+        self._started = started
+        self._steps = {numbered.number: numbered for numbered in unfolded.own}
+        self._interleavings = Interleavings(tuple(_sessions(unfolded.own).values()))
+        self._listed = tuple(self._steps)
+        timed = any(numbered.step.waits == ("maybe",) for numbered in (*unfolded.before, *unfolded.own))
+        self._alike = not timed  # where time decides, orders that begin alike may part
+        self._kept = frozenset(name for numbered in unfolded.before for name in numbered.step.keep)
+
+    @property
+    def exist(self) -> int:
+        return self._interleavings.total
+
+    def outcomes(self, most: int) -> Iterator[Outcome]:
+        """Play orders until all are known, or ``most`` were played; the listed one is known from the start."""
+        gaps = Gaps(self.exist, self._interleavings.block(self._listed).start)
+        played = 0
+        while played < most and (rank := gaps.next()) is not None:
+            order = self._interleavings.order(rank)
+            outcome = self._known(order)
+            if outcome is None:
+                outcome = self._play(order)
+                played += 1
+            alike = gaps.cover(self._interleavings.block(outcome.beginning))
+            yield Outcome(**{**vars(outcome), "alike": alike})
+
+    def _known(self, order: Order) -> Outcome | None:
+        """The outcome of an order that no server is needed for: a value is used before any step could keep it."""
+        kept = set(self._kept)
+        for index, number in enumerate(order):
+            step = self._steps[number].step
+            used = frozenset[str]().union(*(references(value) for value in (*step.with_.values(), step.at)))
+            if not used <= kept | {"now"}:
+                return Outcome(end=End.IMPOSSIBLE, beginning=order[: index + 1])
+            kept.update(step.keep)
+        return None
+
+    def _play(self, order: Order) -> Outcome:
+        self._ground.renew()
+        self._stores.clear()
+        world = World(self._ground, self._stores, self._script.setups)
+        play = Play(self._catalogue, world, expects=False)
+        names = Names(self._started)
+        try:
+            failures = begin(self._catalogue, self._script, world, play)
+            end = End.FAILED if failures else self._take(order, play)
+        finally:
+            for session in world.sessions.values():
+                names.backend(session.pid, session.name)
+            world.close()
+        entries = tuple(entry for entry in play.entries if entry.numbered.number)
+        record = None
+        if end in (End.FAILED, End.BROKE):
+            steps = Transcript(self._catalogue, play, names).steps()
+            record = OrderRecord(steps=steps, failures=tuple(failures))
+        whole = not self._alike or end in (End.HELD, End.WAITING)
+        return Outcome(end=end, beginning=order if whole else order[: len(entries)], entries=entries, record=record)
+
+    def _take(self, order: Order, play: Play) -> End:
+        for number in order:
+            try:
+                play.play(self._steps[number])
+            except Impossible:
+                return End.IMPOSSIBLE
+            except Stop:
+                return End.BROKE if self._as_declared(play.entries[-1]) else End.FAILED
+        return End.WAITING if play.still_waiting() else End.HELD
+
+    def _as_declared(self, last: Entry) -> bool:
+        """Whether what broke is just what the scenario says, and nothing else went wrong."""
+        breaches = len(last.failures) > 0 and all(failure.kind in _BREACHES for failure in last.failures)
+        return breaches and sorted(last.breaks) == sorted(self._script.scenario.breaks)
+
+
+_BREACHES = {"invariant", "illegal-state", "ambiguous", "unclassified", "duplicate-key", "undeclared-move"}
+
+
+def _sessions(steps: Sequence[Numbered]) -> dict[str | None, list[int]]:
+    """The numbers of each session's steps; those of no session are the world's."""
+    found: dict[str | None, list[int]] = {}
+    for numbered in steps:
+        found.setdefault(numbered.step.in_, []).append(numbered.number)
+    return found
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """The outcomes of many orders, counted."""
+
+    exist: int
+    counts: dict[End, int]
+    shortest: dict[End, OrderRecord]
+
+    def add(self, outcome: Outcome) -> None:
+        self.counts[outcome.end] += outcome.alike
+        record = outcome.record
+        if record is not None:
+            best = self.shortest.get(outcome.end)
+            if best is None or _length(record) < _length(best):
+                self.shortest[outcome.end] = record
+
+    def record(self) -> Orders:
+        impossible = self.counts[End.IMPOSSIBLE]
+        ran = 1 + sum(count for end, count in self.counts.items() if end is not End.IMPOSSIBLE)
+        return Orders(
+            exist=self.exist,
+            ran=ran,
+            impossible=impossible,
+            skipped=self.exist - ran - impossible,
+            waiting=self.counts[End.WAITING],
+            broke=self.counts[End.BROKE],
+            failed=self.counts[End.FAILED],
+            failing=self.shortest.get(End.FAILED),
+            breaking=self.shortest.get(End.BROKE),
+        )
+
+
+def _length(record: OrderRecord) -> tuple[int, Order]:
+    return len(record.steps), record.order
+
+
+def play_orders(table: Table, most: int) -> Orders:
+    """Play the orders besides the listed one, ``most`` at most, and count what came of them."""
+    tally = Tally(exist=table.exist, counts=dict.fromkeys(End, 0), shortest={})
+    for outcome in table.outcomes(most):
+        tally.add(outcome)
+    return tally.record()
+
+
+def failures(catalogue: Catalogue, unfolded: Script, orders: Orders, *, listed_broke: bool) -> list[Failure]:
+    """What is wrong with the orders: the shortest that failed, or that none breaks what the scenario declares."""
+    if orders.failing is not None:
+        found = (*orders.failing.failures, *(failure for step in orders.failing.steps for failure in step.failures))
+        told = "in order " + ", ".join(map(str, orders.failing.order))
+        return [failure.model_copy(update={"message": f"{told}: {failure.message}"}) for failure in found]
+    declared = unfolded.scenario.breaks
+    if not declared or orders.broke or listed_broke or orders.skipped:
+        return []
+    place = catalogue.place("scenarios", unfolded.id, "breaks")
+    wanted = ", ".join(declared)
+    return [
+        Failure(
+            kind="breaks",
+            message=f"no order breaks {wanted}",
+            expected=f"an order that breaks {wanted}",
+            observed=f"{orders.ran} orders ran, {orders.impossible} were impossible, none broke anything",
+            place=f"{place.path}:{place.line}",
+        )
+    ]

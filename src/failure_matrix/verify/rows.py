@@ -1,0 +1,35 @@
+"""What each row of a subject gives: the parameters of its key and its offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from failure_matrix.catalogue.model import Catalogue, Scalar, Sql
+from failure_matrix.catalogue.sql import statement
+from failure_matrix.database.classify import KeyText, store_relations
+from failure_matrix.database.connection import Connection, Value
+
+
+def with_stores(catalogue: Catalogue, text: str) -> Sql:
+    """SQL that asks, with the stores as relations before it."""
+    items = store_relations(catalogue.stores)
+    return Sql(text=f"WITH {', '.join(items)}\n{text}" if items else text)
+
+
+def bound(sql: Sql, sources: Mapping[str, Value]) -> tuple[str, list[Value]]:
+    """The statement as it is sent, and its values. Raises KeyError for a parameter without a source."""
+    prepared = statement(sql)
+    return prepared.text, [sources[name] for name in prepared.parameters]
+
+
+def rows_of(
+    catalogue: Catalogue, subject: str, connection: Connection, sources: Mapping[str, Value]
+) -> Iterator[tuple[KeyText, dict[str, Scalar]]]:
+    """Each key with the parameters that its row gives, NULLs left out; in a stable order. Raises ServerError."""
+    noun = catalogue.subjects[subject]
+    columns = ", ".join(f"({column})::text" for column in (*noun.key.values(), *noun.offers.values()))
+    names = (*noun.key, *noun.offers)
+    asked = with_stores(catalogue, f"SELECT {columns} FROM {noun.from_.text}")
+    for row in sorted(connection.query(*bound(asked, sources)).rows, key=str):
+        given: dict[str, Scalar] = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        yield tuple(value or "" for value in row[: len(noun.key)]), given

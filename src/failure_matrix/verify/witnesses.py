@@ -1,0 +1,66 @@
+"""Where scenarios showed what: the states that were entered and the declared moves that were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Event
+from failure_matrix.evidence.records import ScenarioRecord, StepRecord, Verdict, Witness
+
+MoveKey = tuple[str, str, str]  # from, by, to
+Key = TypeVar("Key")
+
+
+def good_steps(scenarios: Sequence[ScenarioRecord]) -> Iterator[tuple[ScenarioRecord, StepRecord]]:
+    """The steps that showed what they should. A later failure does not undo them."""
+    for scenario in scenarios:
+        for step in scenario.steps:
+            if step.verdict == Verdict.VERIFIED:
+                yield scenario, step
+
+
+def reached(catalogue: Catalogue, scenarios: Sequence[ScenarioRecord]) -> dict[str, list[Witness]]:
+    """Where each state was entered: by a change, by what was given, or in a session's own view."""
+    found: dict[str, list[Witness]] = {id: [] for id in catalogue.states}
+    for scenario in scenarios:
+        if not scenario.failures:
+            _add(found, {seen.state for seen in scenario.given}, Witness(scenario=scenario.id, step=0))
+    for scenario, step in good_steps(scenarios):
+        entered = {change.to for change in step.moves if change.from_ != change.to}
+        seen = {seen.state for view in step.seen_by.values() for seen in view}
+        own = {id for id in seen if id in found and catalogue.states[id].uncommitted}
+        broken = {seen.state for seen in step.then} if step.breaks else set()
+        _add(found, entered | own | broken, Witness(scenario=scenario.id, step=step.number))
+    return found
+
+
+def moved(catalogue: Catalogue, scenarios: Sequence[ScenarioRecord]) -> dict[MoveKey, list[Witness]]:
+    """Where each declared move was made; of a path longer than one move, nowhere: nobody saw what lay between."""
+    found: dict[MoveKey, list[Witness]] = {key: [] for key in declared_moves(catalogue)}
+    for scenario, step in good_steps(scenarios):
+        made = {
+            (hop.from_, hop.by, hop.to)
+            for change in step.moves
+            if not change.late
+            for hop in change.path
+            if hop.by is not None
+        }
+        _add(found, made, Witness(scenario=scenario.id, step=step.number))
+    return found
+
+
+def declared_moves(catalogue: Catalogue) -> Iterator[MoveKey]:
+    """Every declared move, a ``$parameter`` as target left out, once."""
+    found: dict[MoveKey, None] = {}
+    nouns: dict[str, Action | Event] = {**catalogue.actions, **catalogue.events}
+    for by, noun in nouns.items():
+        for source, targets in noun.moves.items():
+            found.update(((source, by, target), None) for target in targets if not target.startswith("$"))
+    yield from (key for key in found if key[0] == ABSENT or key[0] in catalogue.states)
+
+
+def _add(into: dict[Key, list[Witness]], keys: Iterable[Key], witness: Witness) -> None:
+    for key in keys:
+        if key in into:
+            into[key].append(witness)
