@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.evidence.records import CellRecord, Evidence, Failure, ScenarioRecord, StepRecord, Verdict, worst
+from failure_matrix.evidence.records import (
+    CellRecord,
+    Evidence,
+    Failure,
+    ObservationRecord,
+    ScenarioRecord,
+    StepRecord,
+    Verdict,
+    worst,
+)
 
 GOOD = frozenset({Verdict.VERIFIED, Verdict.WAIVED})  # all others give exit 1
 
@@ -25,7 +34,7 @@ class Fault:
 class Item:
     """One row of every report: a thing, its verdict, and why it is not verified."""
 
-    kind: str  # scenario, state, move, cell, guard, population, invariant
+    kind: str  # scenario, state, move, cell, guard, population, observation, waiver, invariant
     name: str
     verdict: Verdict
     because: str | None
@@ -50,6 +59,11 @@ def items(evidence: Evidence, catalogue: Catalogue | None = None) -> tuple[Item,
             if r.verdict
         ),
         *(_item("population", r.subject, r, where("subjects", r.subject, "values")) for r in evidence.population),
+        *(
+            _item("observation", _observation(r), r, where("states", r.state, "observe", r.observation or 0))
+            for r in evidence.observations
+        ),
+        *(_item("waiver", r.id, r, where("waivers", r.id)) for r in evidence.waivers),
         *(_item("invariant", r.id, r, where("invariants", r.id)) for r in evidence.invariants),
     )
 
@@ -60,7 +74,7 @@ class _Places:
     def __init__(self, catalogue: Catalogue | None) -> None:
         self._catalogue = catalogue
 
-    def __call__(self, *path: str) -> str:
+    def __call__(self, *path: str | int) -> str:
         if self._catalogue is None:
             return ""
         found = self._catalogue.place(*path)
@@ -117,6 +131,11 @@ def counts(all_items: tuple[Item, ...]) -> str:
     """Say how many items have each verdict, worst first: ``1 broken, 52 verified``."""
     of = Counter(item.verdict for item in all_items)
     return ", ".join(f"{of[verdict]} {verdict}" for verdict in reversed(Verdict) if of[verdict]) or "nothing to verify"
+
+
+def _observation(record: ObservationRecord) -> str:
+    what = "retention cost" if record.observation is None else f"observation {record.observation + 1}"
+    return f"{what} of {record.state}"
 
 
 def _scenario(record: ScenarioRecord) -> Item:

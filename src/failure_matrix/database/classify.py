@@ -6,17 +6,18 @@ One statement is one snapshot, so what it finds was true at one instant.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from failure_matrix.catalogue.model import Catalogue, Scalar, Sql, State, Subject
 from failure_matrix.catalogue.sql import Statement, identifiers, statement
-from failure_matrix.database.connection import Connection, Result, Value
+from failure_matrix.database.connection import Connection, Request, Result, ServerError, Value
 
 KeyText = tuple[str, ...]  # a key's values as the server writes them, in key order
 Inventory = Mapping[str, tuple[Mapping[str, Scalar], ...]]  # store -> files: name, bytes, sha256, modified
 
+_OFFENDING = '"an offending row"'  # no column is called so
 _FILE_COLUMNS = "name text, bytes bigint, sha256 text, modified timestamptz"
 
 
@@ -49,7 +50,7 @@ class Situation:
 def store_relations(stores: Mapping[str, object]) -> list[str]:
     """The WITH items that offer each store as a relation of its name."""
     return [
-        f'"{name}" AS (SELECT * FROM jsonb_to_recordset(:{store_parameter(name)}::jsonb) AS ({_FILE_COLUMNS}))'
+        f'{quoted(name)} AS (SELECT * FROM jsonb_to_recordset(:{store_parameter(name)}::jsonb) AS ({_FILE_COLUMNS}))'
         for name in stores
     ]
 
@@ -83,7 +84,8 @@ class Probe:
         with_items = store_relations(self._catalogue.stores)
         if with_invariants:
             parts += [
-                f"SELECT '!{number}', NULL, NULL, to_jsonb(offending)::text FROM (\n{invariant.sql.text}\n) AS offending"
+                f"SELECT '!{number}', NULL, NULL, to_jsonb({_OFFENDING})::text"
+                f" FROM (\n{invariant.sql.text}\n) AS {_OFFENDING}"
                 for number, invariant in enumerate(self._catalogue.invariants.values())
             ]
             with_items += self._previous_relations()
@@ -95,44 +97,75 @@ class Probe:
     def _previous_relations(self) -> list[str]:
         items = []
         for id, types in self._previous_types.items():
-            names = previous_columns(self._catalogue.subjects[id])
-            columns = ", ".join(f'"{name}" {type}' for name, type in zip(names, types, strict=True))
-            items.append(
-                f"previous_{id} AS (SELECT * FROM jsonb_to_recordset(:matrix_previous_{id}::jsonb) AS ({columns}))"
+            columns = ", ".join(
+                f"(was ->> {place})::{type} AS {quoted(name)}"
+                for (name, place), type in zip(previous_columns(self._catalogue.subjects[id]).items(), types, strict=True)
             )
+            name = previous_relation(id)
+            items.append(f"{name} AS (SELECT {columns} FROM jsonb_array_elements(:matrix_{name}::jsonb) AS was)")
         return items
+
+    def invariant(self, id: str) -> Statement:
+        """One invariant alone, with the relations that it may ask for."""
+        items = [*store_relations(self._catalogue.stores), *self._previous_relations()]
+        head = f"WITH {', '.join(items)}\n" if items else ""
+        return statement(Sql(text=f"{head}SELECT * FROM (\n{self._catalogue.invariants[id].sql.text}\n) AS offending"))
 
     def look(
         self, connection: Connection, *, now: Value, inventory: Inventory, previous: Situation | None
     ) -> Situation:
         """Classify everything that ``connection`` sees, and check the invariants. Raises ServerError."""
+        return self.read(connection.execute(self.request(now=now, inventory=inventory, previous=previous)))
+
+    def request(self, *, now: Value, inventory: Inventory, previous: Situation | None) -> Request:
+        """The probe with its invariants, to send; ``read`` takes what comes back."""
         values = {"now": now, **store_values(inventory), **self._previous_values(previous)}
-        name = "probe for an integer clock" if isinstance(now, int) else "probe"
-        sample = [values[parameter] for parameter in self.statement.parameters]
-        return self._read(connection.execute(name, self.statement.text, sample))
+        return Request(prepared="probe", text=self.statement.text, values=_bound(self.statement, values))
+
+    def culprit(
+        self, connection: Connection, *, now: Value, inventory: Inventory, previous: Situation | None
+    ) -> tuple[str, ...] | None:
+        """Find what the server could not evaluate, as a path in the catalogue; None where each alone can be."""
+        values = {"now": now, **store_values(inventory), **self._previous_values(previous)}
+        for path, asked in self._alone():
+            try:
+                connection.query(asked.text, _bound(asked, values))
+            except ServerError:
+                return path
+        return None
+
+    def _alone(self) -> Iterator[tuple[tuple[str, ...], Statement]]:
+        """Each predicate and each invariant in a statement of its own."""
+        items = store_relations(self._catalogue.stores)
+        head = f"WITH {', '.join(items)}\n" if items else ""
+        for id, subject in self._subjects:
+            for state, body in self._catalogue.states_of(id).items():
+                yield ("states", state, "when"), statement(Sql(text=head + subject_select("0", subject, [body])))
+        for id in self._invariants:
+            yield ("invariants", id, "sql"), self.invariant(id)
 
     def look_from_session(self, connection: Connection, *, now: Value, inventory: Inventory) -> Situation:
         """Classify what a session sees, without invariants. Raises ServerError."""
         values = {"now": now, **store_values(inventory)}
-        return self._read(connection.query(self._for_sessions.text, _bound(self._for_sessions, values)))
+        return self.read(connection.query(self._for_sessions.text, _bound(self._for_sessions, values)))
 
     def _previous_values(self, previous: Situation | None) -> dict[str, Value]:
         values: dict[str, Value] = {}
-        for id, subject in self._subjects:
-            if id not in self._previous_types:
-                continue
-            names = previous_columns(subject)
-            rows = previous.rows if previous is not None else ()
-            values[f"matrix_previous_{id}"] = json.dumps(
-                [
-                    dict(zip(names, (*row.key, ",".join(row.matches), *row.shown), strict=True))
-                    for row in rows
-                    if row.subject == id
-                ]
-            )
+        for id in self._previous_types:
+            rows = [row for row in previous.rows if row.subject == id] if previous is not None else []
+            values[f"matrix_{previous_relation(id)}"] = json.dumps([self._previous_row(row) for row in rows])
         return values
 
-    def _read(self, result: Result) -> Situation:
+    def values_without_rows(self) -> Mapping[str, Value]:
+        """The parameters that stand for previous rows, where there are none."""
+        return self._previous_values(None)
+
+    def _previous_row(self, row: Row) -> list[str | None]:
+        committed = (state for state in row.matches if not self._catalogue.states[state].uncommitted)
+        return [*row.key, ",".join(committed), *row.shown]
+
+    def read(self, result: Result) -> Situation:
+        """What the probe's rows say."""
         rows: list[Row] = []
         offending: dict[str, list[str]] = {}
         for kind, key, bits, shown in result.rows:
@@ -169,29 +202,44 @@ def _texts(columns: Iterable[str]) -> str:
     return f"jsonb_build_array({listed})::text"
 
 
-def previous_columns(subject: Subject) -> tuple[str, ...]:
-    """The columns of ``previous_<subject>``: the key's parameters, ``in_state``, the shown columns' own names."""
-    return (*subject.key, "in_state", *(column.rsplit(".", 1)[-1].strip('"') for column in subject.show))
+def previous_relation(subject: str) -> str:
+    """The relation that an invariant asks for what a subject was one step before."""
+    return f"previous_{subject.replace('-', '_')}"
+
+
+def previous_columns(subject: Subject) -> dict[str, int]:
+    """The columns of ``previous_<subject>``, each with its place in a previous row.
+
+    They are the key's parameters, ``in_state``, and the shown columns' own names; the first of two equal names counts.
+    """
+    names = (*subject.key, "in_state", *(column.rsplit(".", 1)[-1].strip('"') for column in subject.show))
+    return {name: place for place, name in reversed(list(enumerate(names)))}
 
 
 def previous_types(catalogue: Catalogue, connection: Connection, inventory: Inventory) -> dict[str, tuple[str, ...]]:
     """The types of ``previous_columns`` for the subjects whose previous rows an invariant asks for."""
-    asked = frozenset().union(*(identifiers(invariant.sql.text) for invariant in catalogue.invariants.values()))
+    asked: frozenset[str] = frozenset()
+    asked = asked.union(*(identifiers(invariant.sql.text) for invariant in catalogue.invariants.values()))
     found = {}
     for id, subject in catalogue.subjects.items():
-        if f"previous_{id}" not in asked:
+        if previous_relation(id) not in asked:
             continue
-        columns = [*subject.key.values(), "NULL::text", *subject.show]
-        types = ", ".join(f"pg_typeof({column})::text" for column in columns)
+        columns = (*subject.key.values(), "NULL::text", *subject.show)
+        types = ", ".join(f"pg_typeof({columns[place]})::text" for place in previous_columns(subject).values())
         # A subject without rows still has types: the outer join makes one row of NULLs.
         with_items = ", ".join(store_relations(catalogue.stores))
         head = f"WITH {with_items} " if with_items else ""
         relation = f"{subject.from_.text}\n CROSS JOIN (SELECT) AS always"
         text = f"{head}SELECT {types} FROM (SELECT) AS one LEFT JOIN ({relation}) ON true LIMIT 1"
         probe = statement(Sql(text=text))
-        result = connection.query(probe.text, _bound(probe, {"now": 0, **store_values(inventory)}))
-        found[id] = tuple(type or "text" for type in result.rows[0])
+        result = connection.query(probe.text, _bound(probe, {"now": None, **store_values(inventory)}))
+        found[id] = tuple("text" if type in (None, "unknown") else str(type) for type in result.rows[0])
     return found
+
+
+def quoted(name: str) -> str:
+    """An identifier as SQL quotes it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import cast
 
 from psycopg import pq
+from psycopg.conninfo import make_conninfo
 from psycopg.errors import OperationalError
 
 from failure_matrix.catalogue.findings import CouldNot
@@ -19,9 +22,10 @@ _INT, _BIGINT, _BOOL, _UNTYPED = 23, 20, 16, 0  # pg_type oids
 _COPY = {pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH}
 _ERROR = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
 _FIELD = pq.DiagnosticField
+_END_LIMIT = 30.0  # seconds that a backend may take to exit once it is told to
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)  # not frozen: Python hangs its traceback on it
 class ServerError(Exception):
     """What the server said: severity, SQLSTATE, primary message and constraint, nothing else."""
 
@@ -60,10 +64,20 @@ class Answer:
         return self.results[-1] if self.results else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One statement to send; with ``prepared`` it is planned once under that name."""
+
+    text: str
+    values: Sequence[Value] = ()
+    prepared: str | None = None
+
+
 @dataclass(kw_only=True)
 class _Pending:
     results: list[Result] = field(default_factory=list)
     error: ServerError | None = None
+    copying: bool = False  # in the middle of COPY TO STDOUT
 
 
 class Connection:
@@ -71,9 +85,9 @@ class Connection:
 
     def __init__(self, conninfo: str, name: str) -> None:
         self.name = name
-        self._pg = pq.PGconn.connect(conninfo.encode())
+        self._pg = pq.PGconn.connect(make_conninfo(conninfo, application_name=name).encode())
         if self._pg.status != pq.ConnStatus.OK:
-            raise CouldNot("connect to PostgreSQL", self._pg.get_error_message().strip())
+            raise CouldNot("connect to PostgreSQL", self._pg.get_error_message().strip(), "run it again.")
         self._pg.nonblocking = 1
         self._notices: list[str] = []
         self._pg.notice_handler = self._hear
@@ -84,6 +98,11 @@ class Connection:
 
     def _hear(self, result: pq.abc.PGresult) -> None:
         self._notices.append(_text(result.error_field(_FIELD.MESSAGE_PRIMARY)))
+
+    def rename(self, name: str) -> None:
+        """Go by another name until DISCARD ALL. Raises ServerError."""
+        self.name = name
+        self.query("SELECT set_config('application_name', $1, false)", [name])
 
     @property
     def socket(self) -> int:
@@ -138,75 +157,160 @@ class Connection:
         except OperationalError:
             self._lose()
         while self.lost or not self._pg.is_busy():
+            if pending.copying and not self._drain(pending):
+                return
             result = self._pg.get_result()
             if result is None:
-                if self._pg.status == pq.ConnStatus.BAD:
-                    self._lose()
                 self._pending = None
-                return
+                break
             self._take(result, pending)
+        self._notice_loss()
+
+    def _drain(self, pending: _Pending) -> bool:
+        """Throw away what COPY has sent so far; whether that was the end of it."""
+        length = 1
+        while length > 0 and not self.lost:
+            try:
+                length, _ = self._pg.get_copy_data(1)
+            except OperationalError:
+                self._lose()
+        pending.copying = length == 0 and not self.lost
+        return not pending.copying
 
     def _take(self, result: pq.abc.PGresult, pending: _Pending) -> None:
-        if result.status in _COPY:
-            self._end_copy(result.status)
+        if result.status == pq.ExecStatus.COPY_IN:
+            self._refuse_copy()
+        elif result.status in _COPY:
+            pending.copying = True
         elif result.status in _ERROR:
             if pending.error is None:  # a lost connection says a second, vaguer thing
                 pending.error = _server_error(result)
         elif result.status != pq.ExecStatus.EMPTY_QUERY:
             pending.results.append(_result(result))
 
-    def _end_copy(self, status: int) -> None:
-        if status == pq.ExecStatus.COPY_IN:
+    def _refuse_copy(self) -> None:
+        try:
             self._pg.put_copy_end(b"a step sends no COPY data")
             while self._pg.flush():
                 pass
-            return
-        length = 1
-        while length > 0:
-            length, _ = self._pg.get_copy_data(0)
+        except OperationalError:
+            self._lose()
 
     def _lose(self) -> None:
         self.lost = True
 
+    def _notice_loss(self) -> None:
+        if self._pg.status == pq.ConnStatus.BAD:
+            self._lose()
+
     def query(self, text: str, values: Sequence[Value] = ()) -> Result:
         """Ask and wait for the answer; its last result. Raises ServerError."""
         if values:
-            result = self._pg.exec_params(
-                text.encode(), [_encode(value) for value in values], [_oid(value) for value in values]
-            )
+            encoded, types = [_encode(value) for value in values], [_oid(value) for value in values]
+            result = self._ask(lambda: self._pg.exec_params(text.encode(), encoded, types))
         else:
-            result = self._pg.exec_(text.encode())
+            result = self._ask(lambda: self._pg.exec_(text.encode()))
+        return _result(result)
+
+    def _ask(self, ask: Callable[[], pq.abc.PGresult]) -> pq.abc.PGresult:
+        """Ask and wait; the good result. Raises ServerError, also where the connection is or gets lost."""
+        try:
+            result = ask()
+        except OperationalError as exc:
+            self._lose()
+            raise _lost() from exc
         self._notices.clear()
+        self._notice_loss()
         if result.status in _ERROR:
             raise _server_error(result)
-        return _result(result)
+        if result.status in _COPY:
+            raise self._no_copy()
+        return result
+
+    def _no_copy(self) -> ServerError:
+        """End a COPY that nobody is there for, and say so."""
+        self._lose()  # what it still sends would be taken for the answer to the next question
+        self._pg.finish()
+        return ServerError(severity="ERROR", sqlstate="0A000", message="COPY to or from the client has no place here")
 
     def prepare(self, name: str, text: str, values: Sequence[Value] = ()) -> None:
         """Prepare ``text``, which runs nothing; the types are those of ``values``. Raises ServerError."""
-        result = self._pg.prepare(name.encode(), text.encode(), [_oid(value) for value in values])
-        if result.status in _ERROR:
-            raise _server_error(result)
+        types = [_oid(value) for value in values]
+        self._ask(lambda: self._pg.prepare(name.encode(), text.encode(), types))
 
-    def execute(self, name: str, text: str, values: Sequence[Value]) -> Result:
-        """Run ``text``, prepared under ``name`` the first time: planned once. Raises ServerError."""
+    def execute(self, request: Request) -> Result:
+        """Run what is prepared under a name, planned once for each kind of values. Raises ServerError."""
+        name = self._prepare_once(request)
+        encoded = cast("list[bytes]", [_encode(value) for value in request.values])  # NULLs too, whatever the stubs say
+        return _result(self._ask(lambda: self._pg.exec_prepared(name.encode(), encoded)))
+
+    def together(self, *segments: Sequence[Request]) -> list[Result | ServerError | None]:
+        """Send several statements at once and wait for all answers, in order: one round trip.
+
+        After one that fails, the rest of its segment does not run and gives None; the next segment does.
+        """
+        names = [[request.prepared and self._prepare_once(request) for request in segment] for segment in segments]
+        self._pg.enter_pipeline_mode()
+        for segment, prepared in zip(segments, names, strict=True):
+            for request, name in zip(segment, prepared, strict=True):
+                self._send_in_pipeline(request, name)
+            self._pg.pipeline_sync()
+        answers: list[Result | ServerError | None] = []
+        for segment in segments:
+            answers += [self._next_in_pipeline() for _ in segment]
+            self._wait_for_result()  # of the sync
+        self._pg.exit_pipeline_mode()
+        self._notices.clear()
+        return answers
+
+    def _send_in_pipeline(self, request: Request, name: str | None) -> None:
+        values = cast("list[bytes]", [_encode(value) for value in request.values])  # NULLs too
+        if name is None:
+            self._pg.send_query_params(request.text.encode(), values, [_oid(value) for value in request.values])
+        else:
+            self._pg.send_query_prepared(name.encode(), values)
+
+    def _prepare_once(self, request: Request) -> str:
+        """The name under which it is prepared: a plan is for values of the same types. Raises ServerError."""
+        name = f"{request.prepared} {[_oid(value) for value in request.values]}"
         if name not in self._prepared:
-            self.prepare(name, text, values)
+            self.prepare(name, request.text, request.values)
             self._prepared.add(name)
-        encoded = cast("list[bytes]", [_encode(value) for value in values])  # NULLs too, whatever the stubs say
-        result = self._pg.exec_prepared(name.encode(), encoded)
-        if result.status in _ERROR:
-            raise _server_error(result)
-        return _result(result)
+        return name
+
+    def _next_in_pipeline(self) -> Result | ServerError | None:
+        answer: Result | ServerError | None = None
+        while (result := self._wait_for_result()) is not None:
+            if result.status in _ERROR:
+                answer = _server_error(result)
+            elif result.status != pq.ExecStatus.PIPELINE_ABORTED:
+                answer = _result(result)
+        return answer
+
+    def _wait_for_result(self) -> pq.abc.PGresult | None:
+        while self._pg.flush() or self._pg.is_busy():
+            select.select([self._pg.socket], [], [])
+            self._pg.consume_input()
+        return self._pg.get_result()
 
     def cancel(self) -> None:
-        """Ask the server to cancel what runs here."""
-        self._pg.get_cancel().cancel()
+        """Ask the server to cancel what runs here; where it can't be asked, the connection will be seen to be lost."""
+        with suppress(OperationalError):
+            self._pg.get_cancel().cancel()
 
     def wait_for_end(self) -> None:
-        """Wait until the backend has exited, which closes the socket: only then are its locks free."""
+        """Wait until the backend has exited, which closes the socket: only then are its locks free.
+
+        Raises CouldNot where it does not exit.
+        """
+        until = time.monotonic() + _END_LIMIT
         while not self.lost:
-            select.select([self._pg.socket], [], [])
             try:
+                if not select.select([self._pg.socket], [], [], max(0.0, until - time.monotonic()))[0]:
+                    raise CouldNot(
+                        f"end a session: the backend of {self.name} did not exit within {_END_LIMIT:g} s",
+                        "look at what it runs in pg_stat_activity, and run it again.",
+                    )
                 self._pg.consume_input()
             except OperationalError:
                 self._lose()
@@ -216,6 +320,10 @@ class Connection:
     def close(self) -> None:
         self._pg.finish()
         self.lost = True
+
+
+def _lost() -> ServerError:
+    return ServerError(severity="FATAL", sqlstate="08006", message="the connection was lost")
 
 
 def _encode(value: Value) -> bytes | None:

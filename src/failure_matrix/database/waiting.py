@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from failure_matrix.database.connection import Answer, Connection
+from failure_matrix.database.connection import Answer, Connection, Request
 
 FIRST_LOOK = 0.0003  # seconds; most statements have answered by then
 LONGEST_PAUSE = 0.005  # seconds between two looks
+PREPARED = "a prepared transaction"  # what a session waits for where no session holds the lock
 
 _BLOCKERS = """
 SELECT pid, array_to_string(pg_blocking_pids(pid), ','), array_to_string(pg_safe_snapshot_blocking_pids(pid), ',')
@@ -47,8 +48,12 @@ class Observer:
 
     def blockers(self, pids: Collection[int]) -> dict[int, Blockers]:
         array = "{" + ",".join(map(str, pids)) + "}"
-        rows = self.connection.execute("blockers", _BLOCKERS, [array]).rows
+        rows = self.connection.execute(Request(prepared="blockers", text=_BLOCKERS, values=[array])).rows
         return {int(pid or 0): Blockers(lock=_pids(lock), snapshot=_pids(snapshot)) for pid, lock, snapshot in rows}
+
+    def end(self, pid: int) -> None:
+        """Tell a backend to exit; it may take its time. Raises ServerError."""
+        self.connection.query("SELECT pg_terminate_backend($1::int)", [pid])
 
 
 def _pids(text: str | None) -> frozenset[int]:
@@ -94,27 +99,37 @@ def settle(
     """Wait until each session has answered or is seen to wait for another.
 
     ``proceed(session, answer)`` is called for each answer and may send that session on. After ``limit``
-    seconds what still runs is cancelled, after twice that its connection is dropped; a session that waits
-    for another of ours may wait for ever. ``until`` is a session whose answer is waited for up to the limit
-    even so: time may set it free, as its own lock_timeout does.
+    seconds what still runs is cancelled, after twice that its backend is ended, after three times that its
+    connection is dropped; a session that waits for another of ours may wait for ever. ``until`` is a session
+    whose answer is waited for up to the limit even so: time may set it free, as its own lock_timeout does.
+    Raises ServerError where the observer is lost.
     """
-    cancelled: set[str] = set()
-    began = time.monotonic()
+    late = _Late(observer, limit)
     pause = FIRST_LOOK
     while True:
         _receive(sessions, proceed, pause)
         pending = _pending(sessions)
         if not pending:
-            return Settled(waiting={}, cancelled=frozenset(cancelled))
+            return Settled(waiting={}, cancelled=late.cancelled)
         waiting = _look(observer, sessions, pending)
         if _receive(sessions, proceed, 0):  # something moved while we looked: look again at once
             pause = 0.0
             continue
-        late = time.monotonic() - began
-        if len(waiting) == len(pending) and (until not in pending or late > limit):
-            return Settled(waiting=waiting, cancelled=frozenset(cancelled))
+        if len(waiting) == len(pending) and (until not in pending or late.seconds > limit):
+            return Settled(waiting=waiting, cancelled=late.cancelled)
         pause = min(max(2 * pause, FIRST_LOOK), LONGEST_PAUSE)
-        _stop_late(sessions, pending, waiting, cancelled, late=late, limit=limit)
+        late.stop([sessions[name] for name in pending if name not in waiting])
+
+
+def answers(connections: Iterable[Connection], limit: float) -> None:
+    """Wait until each of these has answered, and forget what; ``limit`` seconds in all."""
+    until = time.monotonic() + limit
+    while pending := [connection for connection in connections if connection.busy and not connection.lost]:
+        sockets = [connection.socket for connection in pending]
+        if not select.select(sockets, [], [], max(until - time.monotonic(), 0))[0]:
+            return
+        for connection in pending:
+            connection.receive()
 
 
 def _pending(sessions: Mapping[str, Connection]) -> tuple[str, ...]:
@@ -145,24 +160,37 @@ def _look(
     for name in pending:
         pids = waits_for(sessions[name].pid, blockers, idle)
         if pids is not None:
-            waiting[name] = tuple(sorted(names.get(pid, "a prepared transaction") for pid in pids))
+            waiting[name] = tuple(sorted(names.get(pid, PREPARED) for pid in pids))
     return waiting
 
 
-def _stop_late(
-    sessions: Mapping[str, Connection],
-    pending: Collection[str],
-    waiting: Mapping[str, object],
-    cancelled: set[str],
-    *,
-    late: float,
-    limit: float,
-) -> None:
-    for name in pending:
-        if name in waiting:
-            continue
-        if late > 2 * limit:
-            sessions[name].close()
-        elif late > limit and name not in cancelled:
-            sessions[name].cancel()
-            cancelled.add(name)
+class _Late:
+    """Stops what runs past the limit, by and by harder: it may catch a cancel, or not look for one."""
+
+    def __init__(self, observer: Observer, limit: float) -> None:
+        self._observer = observer
+        self._limit = limit
+        self._began = time.monotonic()
+        self._stopped: dict[str, int] = {}  # session -> how hard so far
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    @property
+    def cancelled(self) -> frozenset[str]:
+        return frozenset(self._stopped)
+
+    def stop(self, running: Iterable[Connection]) -> None:
+        hard = int(self.seconds / self._limit)
+        for session in running:
+            if hard <= self._stopped.get(session.name, 0):
+                continue
+            self._stopped[session.name] = hard
+            match hard:
+                case 1:
+                    session.cancel()
+                case 2:
+                    self._observer.end(session.pid)
+                case _:
+                    session.close()

@@ -91,7 +91,7 @@ def of_state(book: Book, id: str) -> Standing:
                 verdict=record.verdict,
                 note=NEVER,
                 lead=f"Declared; {NEVER}:",
-                why=_sentence("Never demonstrated: no scenario of this evidence reaches it", because),
+                why=_sentences("Never demonstrated", because),
             )
         case Verdict.STALE:
             older = _older(book, record)
@@ -99,7 +99,7 @@ def of_state(book: Book, id: str) -> Standing:
                 verdict=record.verdict,
                 note=f"proven on an older {older}",
                 lead=f"Declared; proven on an older {older}:",
-                why=_sentence(f"Last proven on an older {older}; read what follows as the author's claim", because),
+                why=_sentences(f"Last proven on an older {older}; read what follows as the author's claim", because),
             )
         case Verdict.INCOMPLETE:
             return _incomplete(book, record, because)
@@ -108,7 +108,7 @@ def of_state(book: Book, id: str) -> Standing:
                 verdict=record.verdict,
                 note=clip(because, 40),
                 lead=DO_NOT_ACT,
-                why=_sentence("Do not act on this row: what was seen contradicts it", because),
+                why=_sentences("Do not act on this row: what was seen contradicts it", because),
             )
         case _:
             assert_never(record.verdict)
@@ -125,7 +125,7 @@ def of_item(book: Book, of: str, verdict: Verdict, because: str | None) -> Stand
     if verdict is Verdict.VERIFIED:
         return Standing(verdict=verdict, note="", lead="", why="")
     lead = f"Do not: {note}." if verdict is Verdict.BROKEN else f"{verdict.capitalize()}: {note}."
-    return Standing(verdict=verdict, note=clip(note, 60), lead=lead, why=_sentence(note or str(verdict), ""))
+    return Standing(verdict=verdict, note=clip(note, 60), lead=lead, why=_sentences(note or str(verdict), ""))
 
 
 def of_moves(book: Book, moves: Iterable[Move]) -> Standing:
@@ -153,7 +153,7 @@ def _waived(book: Book, of: str, because: str) -> Standing:
         verdict=Verdict.WAIVED,
         note=until or clip(because, 40),
         lead=f"Waived {until}, not proven:".replace(" ,", ","),
-        why=_sentence(f"Not proven; waived {until}".rstrip(), reason),
+        why=_sentences(f"Not proven; waived {until}".rstrip(), reason),
     )
 
 
@@ -168,7 +168,7 @@ def _incomplete(book: Book, record: StateRecord, because: str) -> Standing:
         scenarios = (book.scenario(witness.scenario) for witness in record.witnesses)
         shown = next((found for scenario in scenarios if scenario and (found := partly(scenario.orders))), "")
     lead = f"Proven in {shown} only:" if shown else "Proven in part only:"
-    why = _sentence(lead.rstrip(":"), because if because != shown else "")
+    why = _sentences(lead.rstrip(":"), "" if shown and shown in because and len(because) < len(shown) + 8 else because)
     return Standing(verdict=record.verdict, note=shown or clip(because, 40) or "in part", lead=lead, why=why)
 
 
@@ -180,6 +180,7 @@ def _older(book: Book, record: StateRecord) -> str:
     return "PostgreSQL" if set(names) == {"postgresql/major"} else "catalogue"
 
 
-def _sentence(text: str, because: str) -> str:
-    joined = f"{text}: {because}" if because and because.lower() not in text.lower() else text
-    return joined if joined.endswith((".", "!", "?")) else joined + "."
+def _sentences(*texts: str) -> str:
+    """Each text as a sentence; what says nothing is left out."""
+    found = (text[:1].upper() + text[1:] for text in texts if text)
+    return " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in found)

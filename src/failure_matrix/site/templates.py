@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import jinja2
+from jinja2.bccache import Bucket
 
 import failure_matrix
 from failure_matrix.catalogue.findings import CouldNot
@@ -18,6 +19,23 @@ def builtin() -> Path:
     package = Path(failure_matrix.__file__).parent
     inside = package / "templates"
     return inside if inside.is_dir() else package.parent.parent / "templates"
+
+
+class _Compiled(jinja2.BytecodeCache):
+    """Compiled templates for as long as the process lives: a second build compiles none."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._code:
+            bucket.bytecode_from_string(self._code[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
 
 
 def environment(own: Path | None, finalize: Callable[[object], object]) -> jinja2.Environment:
@@ -37,6 +55,7 @@ def environment(own: Path | None, finalize: Callable[[object], object]) -> jinja
         lstrip_blocks=True,
         auto_reload=False,
         cache_size=-1,
+        bytecode_cache=_COMPILED,
         finalize=finalize,
     )
 

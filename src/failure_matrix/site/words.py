@@ -97,6 +97,12 @@ def join(phrases: Iterable[Phrase | Part], between: str) -> Phrase:
     return say(*found)
 
 
+def listed(phrases: Iterable[Phrase | Part], last: str = "and") -> Phrase:
+    """Put commas between phrases, and a word before the last."""
+    found = list(phrases)
+    return join((join(found[:-1], ", "), *found[-1:]) if found[1:] else found, f" {last} ")
+
+
 def _words(part: Part) -> str:
     match part:
         case str():
@@ -163,6 +169,8 @@ def shortened(phrase: Phrase, width: int) -> Phrase:
     return Phrase(tuple(kept))
 
 
+LONG = 100  # characters from which on a cut says how much there was
+
 # C0 and C1 controls, marks that reorder or hide text, half surrogates, and what XML has no way to write
 _ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
@@ -196,5 +204,5 @@ def value(text: str | None, width: int = 200) -> str:
         return "NULL"
     shown = visible(text).replace("\n", "⏎").replace("\t", "⇥")
     if len(shown) > width:
-        return f"{shown[: width - 1]}… ({len(text):,} characters)"
+        return f"{shown[: width - 1]}…" + (f" ({len(text):,} characters)" if width >= LONG else "")
     return f"'{shown}'" if shown == "NULL" or not shown.strip() else shown

@@ -15,9 +15,8 @@ from failure_matrix.evidence.fingerprints import Fingerprints
 from failure_matrix.evidence.records import Evidence, Run
 from failure_matrix.verify import prepare, version
 from failure_matrix.verify.conclude import Seen, conclude
-from failure_matrix.verify.ground import laid
+from failure_matrix.verify.lane import lanes
 from failure_matrix.verify.probing import ready_probe
-from failure_matrix.verify.stores import Stores
 from failure_matrix.verify.sweep import Sweep
 from failure_matrix.verify.verification import Progress, Verification
 
@@ -28,11 +27,13 @@ def verify(
     *,
     only: Sequence[str] = (),
     quick: bool = False,
+    jobs: int = 1,
     progress: Progress = lambda _: None,
 ) -> Evidence:
     """Run every scenario, or ``only`` these, sweep, cut guards, probe the population, and say what follows.
 
-    ``quick`` leaves sweep and guards out, and what rests on them is incomplete. Raises CatalogueInvalid where the
+    ``quick`` leaves sweep, guards and orders out, and what rests on them is incomplete. ``jobs`` databases are used
+    at once where work is independent; the evidence is the same. Raises CatalogueInvalid where the
     server rejects SQL of the catalogue, CouldNot where nothing could be run.
     """
     chosen = _choose(catalogue, only)
@@ -40,10 +41,10 @@ def verify(
     fingerprints = Fingerprints(catalogue, server.major)
     template = prepare.make_template(catalogue, server)
     probe = ready_probe(catalogue, server.conninfo(template))
-    stores = Stores(server.directory / "stores", catalogue.stores)
     whole = not only and not quick
-    with laid(server, template, probe) as ground:
-        verification = Verification(catalogue, ground, stores, fingerprints, started, progress, orders=not quick)
+    count = jobs if whole else 1
+    with lanes(catalogue, server, template, probe, fingerprints, started, count=count) as laid:
+        verification = Verification(catalogue, laid, progress, orders=not quick)
         sweep = Sweep(catalogue) if whole else None
         records = verification.scenarios(chosen, sweep)
         seen = Seen(

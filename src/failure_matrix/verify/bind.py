@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from failure_matrix.catalogue.model import Action, Catalogue, Event, Moves, Scalar, Sql, Step, StoreEffect
+from failure_matrix.catalogue.model import Action, Catalogue, Event, Moves, Scalar, Sql, Step, StoreEffect, Subject
 from failure_matrix.catalogue.sql import statement
 from failure_matrix.database.connection import Value
 from failure_matrix.verify.moves import Deed, Edge
 from failure_matrix.verify.stores import Effect, bind
-from failure_matrix.verify.values import Kept, NotKept, as_text, references, substitute
+from failure_matrix.verify.values import Kept, NotKept, as_text, key_part, references, substitute
+
+ENDINGS = ("commit", "rollback")  # events that are there without being declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +27,15 @@ class Bound:
 
 
 def bind_step(catalogue: Catalogue, step: Step, kept: Kept, *, now: Value, called_by: Kept) -> Bound:
-    """Bind a ``do``, ``sql`` or ``event`` step. Raises NotKept, also for a parameter without source, and EffectRefused."""
+    """Bind a ``do``, ``sql`` or ``event`` step. Raises NotKept, also for a parameter without source; EffectRefused."""
     own = {name: substitute(value, kept) for name, value in step.with_.items()}
     if step.do is not None:
         action = catalogue.actions[step.do]
         parameters = {**action.with_, **called_by, **own}
         return _bound(action.sql, action.store, parameters, kept, now, _action_deed(catalogue, step.do, parameters))
-    event = catalogue.events[step.event] if step.event is not None else None
+    if step.event in ENDINGS and step.sql is None:
+        return Bound(text=step.event.upper(), values=(), parameters={}, effect=None, deed=None)
+    event = catalogue.events.get(step.event) if step.event is not None else None
     if step.sql is not None:
         deed = _carried_out(catalogue, step, own)
         return _bound(step.sql, event.store if event else None, own, kept, now, deed)
@@ -54,7 +58,7 @@ def _bound(
     prepared = statement(sql)
     sources: dict[str, Value] = {"now": now, **parameters}
     if missing := [name for name in prepared.parameters if name not in sources]:
-        raise NotKept(missing[0])
+        raise NotKept(f"':{missing[0]}' has no value: neither the step nor its caller nor the action gives one")
     values = tuple(sources[name] for name in prepared.parameters)
     used = {name: sources[name] for name in prepared.parameters if name != "now"}
     shown = {name: value for name, value in parameters.items() if name in used or effect is not None}
@@ -64,7 +68,7 @@ def _bound(
 def _carried_out(catalogue: Catalogue, step: Step, own: Mapping[str, Scalar]) -> Deed | None:
     if step.carries_out is not None:
         return _action_deed(catalogue, step.carries_out, own)
-    if step.event is not None:
+    if step.event is not None and step.event not in ENDINGS:  # how a transaction ends is seen by itself
         return event_deed(step.event, catalogue.events[step.event], own)
     return None
 
@@ -72,10 +76,11 @@ def _carried_out(catalogue: Catalogue, step: Step, own: Mapping[str, Scalar]) ->
 def _action_deed(catalogue: Catalogue, id: str, parameters: Mapping[str, Scalar]) -> Deed:
     action = catalogue.actions[id]
     subject = catalogue.subjects[action.subject]
-    used = _parameters_used(action)
+    bound = _parameters_used(action) & parameters.keys()
+    names = [_standing_for(subject, column, bound) for column in subject.key.values()]
     own = None
-    if all(name in used and name in parameters for name in subject.key):
-        own = tuple(as_text(parameters[name]) or "" for name in subject.key)
+    if all(name is not None for name in names):
+        own = tuple(key_part(parameters[name]) for name in names if name is not None)
     return Deed(
         name=id,
         edges=edges(action.moves, parameters),
@@ -83,6 +88,12 @@ def _action_deed(catalogue: Catalogue, id: str, parameters: Mapping[str, Scalar]
         subject=action.subject,
         own=own,
     )
+
+
+def _standing_for(subject: Subject, column: str, bound: Container[str]) -> str | None:
+    """The parameter that gives a key column: its own, or an offer of the same column."""
+    names = (name for name, of in (*subject.key.items(), *subject.offers.items()) if of == column)
+    return next((name for name in names if name in bound), None)
 
 
 def _parameters_used(action: Action) -> frozenset[str]:

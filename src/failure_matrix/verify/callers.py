@@ -29,8 +29,8 @@ def call(catalogue: Catalogue, step: Step, world: World, kept: Kept) -> Mapping[
     }
     missing = [name for name in asked.parameters if name not in sources]
     if missing:
-        raise NotKept(missing[0])
+        raise NotKept(f"the caller '{step.as_}' needs ':{missing[0]}': give it with 'with'")
     result = world.admin.query(asked.text, [sources[name] for name in asked.parameters])
     if not result.rows:
-        raise NotKept(f"the caller '{step.as_}': there is none here")
+        raise NotKept(f"there is no caller '{step.as_}' here: its SQL gives no row")
     return dict(zip(result.columns, result.rows[0], strict=True))

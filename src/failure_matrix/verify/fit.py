@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from failure_matrix.catalogue.findings import Finding, Severity
 from failure_matrix.catalogue.model import Action, Catalogue, Event, Scalar, Sql
 from failure_matrix.catalogue.sql import Statement, statement
-from failure_matrix.database.classify import store_relations, store_values
+from failure_matrix.database.classify import Probe, store_relations, store_values
 from failure_matrix.database.connection import Connection, ServerError, Value
+from failure_matrix.verify import clock
 
 _RULES = {  # SQLSTATE -> rule, what to do
     "42601": ("sql-syntax", "mend the statement; psql shows the same error"),
@@ -21,6 +22,7 @@ _RULES = {  # SQLSTATE -> rule, what to do
     "42883": ("unknown-function", "is it in the schema? a cast may be missing: write ':name::type'"),
     "42P18": ("untyped-parameter", "PostgreSQL can't tell the parameter's type: write ':name::text', say"),
     "42725": ("untyped-parameter", "PostgreSQL can't tell the parameter's type: write ':name::text', say"),
+    "42P08": ("untyped-parameter", "one parameter has two types here: cast it each time, ':now::timestamptz', say"),
 }
 _OTHER = ("sql-rejected", "mend the statement; psql shows the same error")
 
@@ -37,6 +39,19 @@ class Trial:
 def findings(catalogue: Catalogue, connection: Connection) -> tuple[Finding, ...]:
     """Every SQL that the server rejects, in the catalogue's order."""
     return tuple(found for trial in _trials(catalogue) if (found := _try(catalogue, connection, trial)) is not None)
+
+
+def findings_of_probe(catalogue: Catalogue, connection: Connection, probe: Probe) -> tuple[Finding, ...]:
+    """What the server rejects of the probe although it takes its parts: invariants of previous rows, or the whole."""
+    values = {**_samples_of_looks(catalogue), **probe.values_without_rows()}
+    invariants = [
+        Trial(path=("invariants", id, "sql"), statement=probe.invariant(id), samples=values)
+        for id in catalogue.invariants
+    ]
+    whole = Trial(path=("states",), statement=probe.statement, samples=values)
+    tried = (_try(catalogue, connection, trial) for trial in invariants)
+    found = tuple(finding for finding in tried if finding is not None)
+    return found or tuple(filter(None, [_try(catalogue, connection, whole)]))
 
 
 def _try(catalogue: Catalogue, connection: Connection, trial: Trial) -> Finding | None:
@@ -79,14 +94,11 @@ def _trials(catalogue: Catalogue) -> Iterator[Trial]:
     for kind, nouns in kinds.items():
         for id, noun in nouns.items():
             if noun.sql is not None and statement(noun.sql).parameters:
-                yield Trial(path=(kind, id, "sql"), statement=statement(noun.sql), samples=brought.get(id, {"now": 0}))
-    for id, invariant in catalogue.invariants.items():
-        if "previous_" not in invariant.sql.text:
-            yield _selecting(catalogue, ("invariants", id, "sql"), invariant.sql)
+                yield Trial(path=(kind, id, "sql"), statement=statement(noun.sql), samples=brought[id])
 
 
 def _subject_trials(catalogue: Catalogue) -> Iterator[Trial]:
-    stores = {**store_values(dict.fromkeys(catalogue.stores, ())), "now": 0}
+    stores = _samples_of_looks(catalogue)
     head = _head(catalogue)
     for id, subject in catalogue.subjects.items():
         columns = ", ".join((*subject.key.values(), *subject.offers.values(), *subject.show)) or "1"
@@ -105,8 +117,11 @@ def _head(catalogue: Catalogue) -> str:
 def _selecting(catalogue: Catalogue, path: Sequence[str | int], sql: Sql) -> Trial:
     """SQL that asks, with the stores as relations."""
     asked = statement(Sql(text=f"{_head(catalogue)}SELECT * FROM (\n{sql.text}\n) AS asked"))
-    samples = {**store_values(dict.fromkeys(catalogue.stores, ())), "now": 0}
-    return Trial(path=tuple(path), statement=asked, samples=samples)
+    return Trial(path=tuple(path), statement=asked, samples=_samples_of_looks(catalogue))
+
+
+def _samples_of_looks(catalogue: Catalogue) -> dict[str, Value]:
+    return {**store_values(dict.fromkeys(catalogue.stores, ())), "now": clock.sample(catalogue)}
 
 
 def samples(catalogue: Catalogue) -> dict[str, dict[str, Scalar]]:
@@ -114,7 +129,7 @@ def samples(catalogue: Catalogue) -> dict[str, dict[str, Scalar]]:
     found: dict[str, dict[str, Scalar]] = {}
     nouns: dict[str, Action | Event] = {**catalogue.actions, **catalogue.events}
     for id, noun in nouns.items():
-        found[id] = {"now": 0, **noun.with_}
+        found[id] = {"now": clock.sample(catalogue), **noun.with_}
     for scenario in catalogue.scenarios.values():
         for step in scenario.steps:
             named = step.do or step.event

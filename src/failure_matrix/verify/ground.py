@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.database.classify import Probe
 from failure_matrix.database.cluster import Server
-from failure_matrix.database.connection import Connection, ServerError
-from failure_matrix.database.waiting import Observer
+from failure_matrix.database.connection import Connection, Request, ServerError
+from failure_matrix.database.waiting import Observer, answers
 
+CLEAN_UP_LIMIT = 1.0  # seconds for a cancelled statement to end before its backend is ended
 LOOK_LIMIT = "1s"  # how long the observer waits behind an ACCESS EXCLUSIVE lock before it could not look
 
 # Everything that DDL changes, of objects that are not the server's own. pg_class without what TRUNCATE changes.
@@ -50,6 +51,17 @@ SELECT format('%I.%I', schemaname, sequencename), start_value::text, last_value:
 """
 
 
+_PREPARED = "SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database()"
+
+# What a renewal has to know, in one round trip: whether the shape is another, what is filled, where sequences stand.
+_CHANGED = f"""
+SELECT ({_SHAPE}), ({_FILLED}),
+       (SELECT string_agg(concat_ws(',', schemaname, sequencename, last_value), ';'
+                          ORDER BY schemaname, sequencename) FROM pg_sequences),
+       ({_PREPARED})
+"""
+
+
 class Ground:
     """One database of ours; ``renew`` makes it as the template was."""
 
@@ -57,12 +69,12 @@ class Ground:
         self._server = server
         self._template = template
         self.probe = probe
-        self._idle: list[Connection] = []
+        self._idle: dict[str, Connection] = {}
         self._change: str | None = None
         self._lay()
-        self._shape = self._ask(_SHAPE)
+        self._shape, filled, self._at, _ = self.admin.query(_CHANGED).rows[0]
         self._sequences = self.admin.query(_SEQUENCES).rows
-        self._seeded = self._ask(_FILLED) is not None
+        self._seeded = filled is not None
 
     def _lay(self) -> None:
         self._database = self._server.create_database(self._template)
@@ -84,22 +96,30 @@ class Ground:
 
     def connection(self, name: str) -> Connection:
         """A connection as good as new, under a session's name."""
-        connection = self._idle.pop() if self._idle else Connection(self._server.conninfo(self._database), name)
-        connection.name = name
-        return connection
+        if name not in self._idle and self._idle:
+            other = self._idle.pop(next(iter(self._idle)))
+            other.rename(name)
+            return other
+        return self._idle.pop(name, None) or Connection(self._server.conninfo(self._database), name)
 
     def give_back(self, connections: Iterable[Connection]) -> None:
-        """Take connections back; those that are in the middle of something are closed."""
-        for connection in connections:
+        """Take connections back, all at once: what runs is cancelled, what is open rolled back, the rest forgotten."""
+        kept = [connection for connection in connections if not connection.lost]
+        if busy := [connection.pid for connection in kept if connection.busy]:
+            self.admin.query(
+                "SELECT pg_cancel_backend(pid) FROM unnest($1::int[]) AS pid", [f"{{{','.join(map(str, busy))}}}"]
+            )
+        answers(kept, CLEAN_UP_LIMIT)
+        for text, chosen in (("ROLLBACK", [each for each in kept if each.in_transaction]), ("DISCARD ALL", kept)):
+            for connection in chosen:
+                if not connection.busy:
+                    connection.send(text)
+            answers(chosen, CLEAN_UP_LIMIT)
+        for connection in kept:
             if connection.lost or connection.busy or connection.in_transaction:
                 self._close(connection)
-                continue
-            try:
-                connection.query("DISCARD ALL")
-            except ServerError:
-                self._close(connection)
             else:
-                self._idle.append(connection)
+                self._idle[connection.name] = connection
 
     def _close(self, connection: Connection) -> None:
         if connection.lost:
@@ -111,18 +131,18 @@ class Ground:
     def renew(self) -> None:
         """Make the database as the template was."""
         try:
-            if self._seeded or self._ask(_SHAPE) != self._shape:
+            shape, filled, at, prepared = self.admin.execute(Request(prepared="changed", text=_CHANGED)).rows[0]
+            for name in prepared.split(",") if prepared else ():
+                self.admin.query(f"ROLLBACK PREPARED '{name.replace(chr(39), chr(39) * 2)}'")
+            if self._seeded or shape != self._shape:
                 self._relay()
-            else:
-                self._empty()
+                return
+            if filled is not None:
+                self.admin.query(f"TRUNCATE {filled} CASCADE")
+            if at != self._at:
+                self.restore(self._sequences)
         except ServerError as error:
             raise CouldNot(f"empty the database between two scenarios: {error}") from error
-
-    def _empty(self) -> None:
-        filled = self._ask(_FILLED)
-        if filled is not None:
-            self.admin.query(f"TRUNCATE {filled} CASCADE")
-        self.restore(self._sequences)
 
     def sequences(self) -> Sequence[tuple[str | None, ...]]:
         """Where the sequences stand, for ``restore``."""
@@ -154,7 +174,7 @@ class Ground:
 
     def close(self) -> None:
         """Drop the database."""
-        for connection in (*self._idle, *self._watchers.values()):
+        for connection in (*self._idle.values(), *self._watchers.values()):
             connection.close()
         self._idle.clear()
         self._server.drop_database(self._database)

@@ -24,7 +24,7 @@ _FUNCTIONS = "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = $1 AND
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Removal:
+class Removal:
     """A guard with what it takes to remove it: another catalogue, or another database."""
 
     action: str
@@ -49,7 +49,7 @@ class GuardTrials:
         self._verified = verified  # ids of scenarios; one that is broken already notices nothing
         self._situations = situations  # ids of scenarios that between them rest in every situation
 
-    def removals(self) -> list[_Removal]:
+    def removals(self) -> list[Removal]:
         """Every guard of every action that takes part, in the catalogue's order."""
         return [
             removal
@@ -58,13 +58,13 @@ class GuardTrials:
             for removal in (*self._in_statement(id, action), *self._in_functions(id, action), *self._drops(id, action))
         ]
 
-    def _in_statement(self, id: str, action: Action) -> Iterator[_Removal]:
+    def _in_statement(self, id: str, action: Action) -> Iterator[Removal]:
         if action.sql is None:
             return
         for guard in guards(action.sql):
             changed = action.model_copy(update={"sql": without(action.sql, guard)})
             actions = {**self._catalogue.actions, id: changed}
-            yield _Removal(
+            yield Removal(
                 action=id,
                 text=guard.text,
                 part=guard.part.value,
@@ -79,7 +79,7 @@ class GuardTrials:
         names = set(subject.key) | {name for name, column in subject.offers.items() if column in columns}
         return bool(names & set(parameters(Sql(text=guard.text, params=action.sql.params if action.sql else "named"))))
 
-    def _in_functions(self, id: str, action: Action) -> Iterator[_Removal]:
+    def _in_functions(self, id: str, action: Action) -> Iterator[Removal]:
         for name in action.guards.in_:
             for (definition,) in self._ground.admin.query(_FUNCTIONS, [name]).rows:
                 body = body_of(definition or "")
@@ -88,16 +88,16 @@ class GuardTrials:
                 begins, text = body
                 for guard in guards(Sql(text=text, params="none")):
                     changed = definition[:begins] + guard.cut(text) + definition[begins + len(text) :]
-                    yield _Removal(
+                    yield Removal(
                         action=id, text=guard.text, part=guard.part.value, guard=guard, function=name,
                         catalogue=self._catalogue, change=changed,
                     )  # fmt: skip
 
-    def _drops(self, id: str, action: Action) -> Iterator[_Removal]:
+    def _drops(self, id: str, action: Action) -> Iterator[Removal]:
         for name, sql in action.guards.drop.items():
-            yield _Removal(action=id, text=name, part="drop", catalogue=self._catalogue, change=sql.text)
+            yield Removal(action=id, text=name, part="drop", catalogue=self._catalogue, change=sql.text)
 
-    def try_one(self, removal: _Removal) -> GuardRecord:
+    def try_one(self, removal: Removal) -> GuardRecord:
         """Remove one guard, and see who notices."""
         if removal.change is None:
             if (why := self._rejected(removal)) is not None:
@@ -112,12 +112,12 @@ class GuardTrials:
         finally:
             self._ground.undo_change()
 
-    def _rejected(self, removal: _Removal) -> str | None:
+    def _rejected(self, removal: Removal) -> str | None:
         sql = removal.catalogue.actions[removal.action].sql
         assert sql is not None
         return rejected(self._ground.admin, sql, samples(removal.catalogue)[removal.action])
 
-    def _judged(self, removal: _Removal, noticed: str | None) -> GuardRecord:
+    def _judged(self, removal: Removal, noticed: str | None) -> GuardRecord:
         if noticed is not None and noticed.startswith("42"):
             return _record(removal, "not removable", None, f"PostgreSQL rejects the body without it: {noticed}")
         if noticed is not None:
@@ -128,7 +128,7 @@ class GuardTrials:
         verdict = None if removal.part == "assignment" else Verdict.BROKEN
         return _record(removal, "missed", verdict, "without it every scenario and every cell is as before")
 
-    def _notice(self, removal: _Removal) -> str | None:
+    def _notice(self, removal: Removal) -> str | None:
         """Who notices first, in words; an SQLSTATE of class 42 first where the server rejected it as it ran."""
         for id in self._users(removal.action):
             record = self._run(removal.catalogue, id, None)
@@ -190,7 +190,7 @@ def _rejected_as_it_ran(failure: Failure) -> bool:
 
 
 def _record(
-    removal: _Removal,
+    removal: Removal,
     outcome: GuardOutcome,
     verdict: Verdict | None,
     because: str | None,

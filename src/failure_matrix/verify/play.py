@@ -8,7 +8,7 @@ from failure_matrix.catalogue.model import ABSENT, Catalogue, Scalar, Step
 from failure_matrix.database.classify import KeyText, Misfit, Situation, state_of
 from failure_matrix.database.connection import Answer, ServerError
 from failure_matrix.evidence.records import Failure, FailureKind
-from failure_matrix.verify import breaches
+from failure_matrix.verify import breaches, clock
 from failure_matrix.verify.bind import Bound, bind_step, event_deed
 from failure_matrix.verify.callers import call
 from failure_matrix.verify.entry import Entry, Numbered, describe
@@ -52,7 +52,9 @@ class Play:
         self.standing: Standing = {}  # as committed now
 
     def begin(self) -> list[Failure]:
-        """Classify what was given."""
+        """Classify what was given. Raises ServerError where the server cannot."""
+        self._world.now = clock.start(self._catalogue)
+        self._follow_wall()
         situation = self._world.look(None)
         self.situation = situation
         self.given = self.standing = self._standing(situation)
@@ -66,11 +68,11 @@ class Play:
         self.entries.append(entry)
         try:
             released = self._act(entry)
-        except NotKept as name:
+        except NotKept as why:
             if not self._expects:
-                raise Impossible from name
-            self._fail(entry, "keep", f"'${name}' was kept by no step that ran", f"a step that keeps {name}", "none")
-            raise Stop from name
+                raise Impossible from why
+            self._fail(entry, "keep", str(why), "a value for each name", "none")
+            raise Stop from why
         except Impossible as waits:
             if not self._expects:
                 raise
@@ -93,7 +95,8 @@ class Play:
         step, world = entry.step, self._world
         if step.at is not None:
             self._move_clock(entry)
-        entry.at = world.now
+        self._follow_wall()
+        entry.at = None if self._catalogue.settings.clock == "wall" else world.now
         free: list[Entry] = []
         before = set(self._waiting)
         if step.kill is not None:
@@ -116,11 +119,19 @@ class Play:
 
     def _move_clock(self, entry: Entry) -> None:
         written = str(substitute(entry.step.at, self.kept))
-        self._world.now = int(written) if written.lstrip("-").isdigit() else written
         entry.text = f"clock {written}"
+        try:
+            self._world.now = clock.moved(self._world.now, written)
+        except clock.Backwards as why:
+            self._fail(entry, "error", str(why), "a time that is not before the clock's", written)
+            raise Stop from why
         for id, event in self._catalogue.events.items():
             if event.at is not None:
                 self._ledger.event(event_deed(id, event, {}))
+
+    def _follow_wall(self) -> None:
+        if self._catalogue.settings.clock == "wall":
+            self._world.now = clock.wall(self._world.admin)
 
     def _kill(self, entry: Entry, session: str) -> None:
         entry.text = f"end the backend of {session}"
@@ -227,6 +238,7 @@ class Play:
 
     def _classify(self, entry: Entry) -> None:
         try:
+            self._follow_wall()
             situation = self._world.look(self.situation)
         except ServerError as error:
             self._could_not_look(entry, error)

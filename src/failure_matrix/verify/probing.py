@@ -16,6 +16,9 @@ def ready_probe(catalogue: Catalogue, conninfo: str) -> Probe:
         if findings := fit.findings(catalogue, connection):
             raise CatalogueInvalid(findings)
         nothing = dict.fromkeys(catalogue.stores, ())
-        return Probe(catalogue, previous_types(catalogue, connection, nothing))
+        probe = Probe(catalogue, previous_types(catalogue, connection, nothing))
+        if findings := fit.findings_of_probe(catalogue, connection, probe):
+            raise CatalogueInvalid(findings)
+        return probe
     finally:
         connection.close()

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import Scalar, StoreEffect
 from failure_matrix.database.classify import Inventory
 from failure_matrix.database.connection import Result
 from failure_matrix.verify.values import Kept, as_text, substitute
+
+
+_ADVICE = "look at the name, and at the room where TMPDIR points; then run it again."
 
 
 class EffectRefused(Exception):
@@ -35,10 +39,18 @@ class Effect:
 def bind(effect: StoreEffect, values: Kept) -> Effect:
     """The effect with each ``$name`` replaced. Raises NotKept, EffectRefused."""
     store, slash, name = (as_text(substitute(effect.target, values)) or "").partition("/")
-    if not slash or not name or "/" in name or name in (".", "..") or "\0" in name:
-        raise EffectRefused(f"'{effect.target}' gives '{store}{slash}{name}', which is not a store and a file name")
+    if not slash:
+        raise EffectRefused(f"'{effect.target}' gives '{store}', which is not a store and a file name")
+    _checked(store, name)
     content = as_text(substitute(effect.content, values))
     return Effect(verb=effect.verb, store=store, name=name, content=None if content is None else content.encode())
+
+
+def _checked(store: str, name: str) -> str:
+    """A file's name that stays in its directory. Raises EffectRefused for any other."""
+    if not name or "/" in name or name in (".", "..") or "\0" in name:
+        raise EffectRefused(f"'{store}/{name}' is not a store and a file name: the name is one part, without '/'")
+    return name
 
 
 class Stores:
@@ -59,12 +71,28 @@ class Stores:
         return {id: tuple(_file(path) for path in sorted(found.iterdir())) for id, found in self._directories.items()}
 
     def put(self, store: str, name: str, content: bytes) -> None:
-        (self._directories[store] / name).write_bytes(content)
+        """Write a file. Raises EffectRefused, and CouldNot where the file system does not do it."""
+        path = self._path(store, name)
+        try:
+            path.write_bytes(content)
+        except OSError as exc:
+            raise CouldNot(f"write {store}/{name} in a temporary directory: {exc.strerror}", _ADVICE) from exc
+
+    def _path(self, store: str, name: str) -> Path:
+        if store not in self._directories:
+            raise EffectRefused(f"'{store}/{name}': '{store}' is no store")
+        return self._directories[store] / _checked(store, name)
 
     def apply(self, effect: Effect) -> Result:
-        """Do it; one row (name, bytes, sha256) of the file as it is then, no row where nothing was done."""
-        path = self._directories[effect.store] / effect.name
-        done = _apply(effect, path)
+        """Do it; one row (name, bytes, sha256) of the file as it is then, no row where nothing was done.
+
+        Raises EffectRefused, and CouldNot where the file system does not do it.
+        """
+        path = self._path(effect.store, effect.name)
+        try:
+            done = _apply(effect, path)
+        except OSError as exc:
+            raise CouldNot(f"{effect} in a temporary directory: {exc.strerror}", _ADVICE) from exc
         columns = ("name", "bytes", "sha256")
         if not done:
             return Result(tag=effect.verb, affected=0, columns=columns)
@@ -116,6 +144,8 @@ def _file(path: Path) -> dict[str, Scalar]:
 def simulate(inventory: Inventory, effect: StoreEffect, values: Kept) -> tuple[Inventory, Result]:
     """What ``Stores.apply`` would do, to an inventory alone. Raises NotKept, EffectRefused."""
     bound = bind(effect, values)
+    if bound.store not in inventory:
+        raise EffectRefused(f"'{bound.store}/{bound.name}': '{bound.store}' is no store")
     files = {str(file["name"]): file for file in inventory[bound.store]}
     before = files.get(bound.name)
     after = _simulated(bound, before)

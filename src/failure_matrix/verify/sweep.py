@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scalar, Sql, Subject
 from failure_matrix.catalogue.sql import parameters
 from failure_matrix.database.classify import Inventory, KeyText, Situation, store_values
-from failure_matrix.database.connection import Connection, ServerError, Value
+from failure_matrix.database.connection import Connection, Request, Result, ServerError, Value
 from failure_matrix.evidence.records import Outcome, Witness
+from failure_matrix.evidence.schema import split_statements
 from failure_matrix.verify.assess import Assessment, Assessor, Try
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.judge import Standing
@@ -25,6 +26,11 @@ from failure_matrix.verify.values import references
 from failure_matrix.verify.world import World
 
 Cell = tuple[str, str, str | None]  # state, action, caller
+
+_BEGIN = Request(text="BEGIN")
+_NO_DUTY = Request(text="SELECT true")
+_ROLLBACK = Request(text="ROLLBACK")
+_UNLOCK = Request(text="SELECT pg_advisory_unlock_all()")
 
 _TABLES = """
 SELECT oid::regclass::text FROM pg_class
@@ -109,6 +115,8 @@ class _Visit:
         self._rows = {id: list(self._rows_of(id, subject)) for id, subject in catalogue.subjects.items()}
         self._called: dict[tuple[str, KeyText], Mapping[str, Scalar] | Outcome] = {}
         self._tried: dict[tuple[object, ...], Try] = {}
+        self._read: dict[object, Situation] = {}
+        self._afterwards = [_ROLLBACK, *([_UNLOCK] if takes_advisory_locks(catalogue) else [])]
 
     def _rows_of(self, id: str, subject: Subject) -> Iterator[tuple[KeyText, dict[str, Scalar]]]:
         """Each key with the parameters that its row gives; the spare key last."""
@@ -162,29 +170,75 @@ class _Visit:
         return self._tried[id, values]
 
     def _run(self, action: Action, sources: Mapping[str, Value]) -> Try:
-        self._connection.query("BEGIN")
-        try:
-            duty = self._duty(action.requires, sources)
-            try:
-                answer = self._connection.query(*bound(action.sql, sources)) if action.sql is not None else None
-            except ServerError as error:
-                return Try(duty=duty, answer=None, error=error, after=None)
-            inventory: Inventory = self._inventory
-            if action.store is not None and (answer is None or answer.affected):
-                inventory, answer = simulate(inventory, action.store, sources)
-            after = self._ground.probe.look(
-                self._connection, now=self._now, inventory=inventory, previous=self._situation
-            )
-            return Try(duty=duty, answer=answer, error=None, after=after)
-        finally:
-            self._connection.query("ROLLBACK; SELECT pg_advisory_unlock_all()")
+        """One try in a transaction that is rolled back: all in one round trip where nothing hangs on an answer."""
+        requests = [_BEGIN, self._duty(action.requires, sources)]
+        if action.sql is not None and (action.store is not None or len(split_statements(action.sql.text)) > 1):
+            return self._run_stepwise(action, action.sql, sources, requests)
+        inventory, answer = self._inventory, None
+        if action.sql is not None:
+            requests.append(_request(action.sql, sources))
+        elif action.store is not None:
+            inventory, answer = simulate(inventory, action.store, sources)
+        requests.append(self._probe(inventory))
+        answers = self._connection.together(requests, self._afterwards)
+        duty, first, found = _held(answers[1]), answers[2], answers[len(requests) - 1]
+        if action.sql is not None and isinstance(first, ServerError):
+            return Try(duty=duty, answer=None, error=first, after=None)
+        if action.sql is not None and isinstance(first, Result):
+            answer = first
+        return Try(duty=duty, answer=answer, error=None, after=self._situation_of(found))
 
-    def _duty(self, requires: Sql | None, sources: Mapping[str, Value]) -> bool:
-        """Whether the caller's duty is done; an error in asking is an error of the catalogue."""
+    def _run_stepwise(self, action: Action, sql: Sql, sources: Mapping[str, Value], requests: Sequence[Request]) -> Try:
+        """SQL that may be several statements, or whose answer decides about a store effect."""
+        _, duty = self._connection.together(requests)
+        try:
+            answer = self._connection.query(*bound(sql, sources))
+            inventory = self._inventory
+            if action.store is not None and answer.affected:
+                inventory, answer = simulate(inventory, action.store, sources)
+            (found,) = self._connection.together([self._probe(inventory)])
+            return Try(duty=_held(duty), answer=answer, error=None, after=self._situation_of(found))
+        except ServerError as error:
+            return Try(duty=_held(duty), answer=None, error=error, after=None)
+        finally:
+            self._connection.together(self._afterwards)
+
+    def _probe(self, inventory: Inventory) -> Request:
+        return self._ground.probe.request(now=self._now, inventory=inventory, previous=self._situation)
+
+    def _situation_of(self, found: Result | ServerError | None) -> Situation:
+        """What the probe found; most tries change nothing, and are read once."""
+        if not isinstance(found, Result):
+            raise found or AssertionError("the probe did not run")
+        if found.rows not in self._read:
+            self._read[found.rows] = self._ground.probe.read(found)
+        return self._read[found.rows]
+
+    def _duty(self, requires: Sql | None, sources: Mapping[str, Value]) -> Request:
+        """Ask whether the caller's duty is done; without one it is."""
         if requires is None:
-            return True
+            return _NO_DUTY
         asked = with_stores(self._catalogue, f"SELECT (\n{requires.text}\n) IS TRUE")
-        return self._connection.query(*bound(asked, {**self._sources, **sources})).rows[0][0] == "t"
+        return _request(asked, {**self._sources, **sources})
+
+
+def _request(sql: Sql, sources: Mapping[str, Value]) -> Request:
+    text, values = bound(sql, sources)
+    return Request(text=text, values=values)
+
+
+def _held(duty: Result | ServerError | None) -> bool:
+    """The answer about the duty; an error in asking is an error of the catalogue. Raises ServerError."""
+    if not isinstance(duty, Result):
+        raise duty or AssertionError("the duty was not asked")
+    return duty.rows[0][0] == "t"
+
+
+def takes_advisory_locks(catalogue: Catalogue) -> bool:
+    """Whether any SQL of the catalogue may take an advisory lock, which outlives a rollback."""
+    texts = [sql.text for sql in catalogue.settings.schema_]
+    texts += [action.sql.text for action in catalogue.actions.values() if action.sql is not None]
+    return any("advisory" in text.lower() for text in texts)
 
 
 def needed(action: Action) -> frozenset[str]:

@@ -8,13 +8,14 @@ from decimal import Decimal
 
 from failure_matrix.catalogue.model import Key, Scalar
 
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _REFERENCE = re.compile(r"\$(\$|[A-Za-z_][A-Za-z0-9_]*)")
 
 Kept = Mapping[str, Scalar]
 
 
 class NotKept(Exception):
-    """A ``$name`` that no step that ran has kept; ``str()`` is the name."""
+    """A name without a value: no step that ran kept it, or nothing gives it. ``str()`` says which and why."""
 
 
 def substitute(value: Scalar, kept: Kept) -> Scalar:
@@ -40,7 +41,7 @@ def references(value: Scalar) -> frozenset[str]:
 
 def _find(name: str, kept: Kept) -> Scalar:
     if name not in kept:
-        raise NotKept(name)
+        raise NotKept(f"'${name}' was kept by no step that ran")
     return kept[name]
 
 
@@ -58,4 +59,10 @@ def as_text(value: Scalar) -> str | None:
 def key_text(key: Key, kept: Kept) -> tuple[str, ...]:
     """A key of ``then`` as the probe writes it: text, in key order."""
     parts = key if isinstance(key, tuple) else (key,)
-    return tuple(as_text(substitute(part, kept)) or "" for part in parts)
+    return tuple(key_part(substitute(part, kept)) for part in parts)
+
+
+def key_part(value: Scalar) -> str:
+    """One value of a key as the server writes it: a uuid in lower case, nothing for NULL."""
+    text = as_text(value) or ""
+    return text.lower() if _UUID.fullmatch(text) else text

@@ -1,19 +1,21 @@
-"""One verification, stage by stage, on a ground that is as new before every scenario."""
+"""One verification, stage by stage."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.evidence.fingerprints import Fingerprints
-from failure_matrix.evidence.records import GuardRecord, ObservationRecord, PopulationRecord, ScenarioRecord, Verdict
-from failure_matrix.verify import scenario
-from failure_matrix.verify.ground import Ground
-from failure_matrix.verify.guards import GuardTrials
+from failure_matrix.evidence.records import (
+    GuardRecord,
+    ObservationRecord,
+    PopulationRecord,
+    ScenarioRecord,
+    Verdict,
+)
+from failure_matrix.verify.guards import GuardTrials, Removal
+from failure_matrix.verify.lane import Lane, parted
 from failure_matrix.verify.observing import Observing
 from failure_matrix.verify.population import Population
-from failure_matrix.verify.stores import Stores
 from failure_matrix.verify.sweep import Sweep
 from failure_matrix.verify.witnesses import reached
 
@@ -21,48 +23,23 @@ Progress = Callable[[str], None]
 
 
 class Verification:
-    """What the stages share: the catalogue, the ground, the stores, and whom to tell how far it is."""
+    """What the stages share: the catalogue, the lanes to play on, and whom to tell how far it is."""
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        ground: Ground,
-        stores: Stores,
-        fingerprints: Fingerprints,
-        started: datetime,
-        progress: Progress,
-        *,
-        orders: bool,
-    ) -> None:
+    def __init__(self, catalogue: Catalogue, lanes: Sequence[Lane], progress: Progress, *, orders: bool) -> None:
         self._catalogue = catalogue
-        self._ground = ground
-        self._stores = stores
-        self._fingerprints = fingerprints
-        self._started = started
+        self._lanes = lanes
         self._progress = progress
         self._orders = orders
         self._observing = Observing(catalogue)
 
     def scenarios(self, chosen: Sequence[str], sweep: Sweep | None) -> tuple[ScenarioRecord, ...]:
-        """Play them, and sweep where they rest."""
+        """Play them in order on one lane, for the sweep's sake: which situation comes first is evidence."""
         records = []
         for number, id in enumerate(chosen, 1):
             self._progress(f"scenario {number}/{len(chosen)} {id}")
-            records.append(self._play(self._catalogue, id, sweep, self._observing))
+            play = self._lanes[0].play
+            records.append(play(self._catalogue, id, sweep, self._observing, orders=self._orders))
         return tuple(records)
-
-    def _play(
-        self, catalogue: Catalogue, id: str, sweep: Sweep | None, observing: Observing | None = None
-    ) -> ScenarioRecord:
-        fingerprint = self._fingerprints.fingerprint(self._fingerprints.scenario_rests_on(id))
-        watch = scenario.Watch(sweep=sweep, observing=observing, orders=self._orders)
-        try:
-            return scenario.run(
-                catalogue, id, self._ground, self._stores, fingerprint=fingerprint, started=self._started, watch=watch
-            )
-        finally:
-            self._ground.renew()
-            self._stores.clear()
 
     def observations(self) -> tuple[ObservationRecord, ...]:
         """What the observations gave wherever the scenarios entered their states."""
@@ -71,18 +48,19 @@ class Verification:
     def population(self, records: Sequence[ScenarioRecord]) -> tuple[PopulationRecord, ...]:
         """Insert and classify every combination of ``values``."""
         self._progress("population")
-        connection = self._ground.watcher("population")
+        ground = self._lanes[0].ground
         reachable = frozenset(id for id, found in reached(self._catalogue, records).items() if found)
-        return tuple(Population(self._catalogue, self._ground.probe, connection).run(reachable))
+        return tuple(Population(self._catalogue, ground.probe, ground.watcher("population")).run(reachable))
 
     def guards(self, records: Sequence[ScenarioRecord], sweep: Sweep) -> tuple[GuardRecord, ...]:
-        """Remove each guard alone and see who notices."""
+        """Remove each guard alone and see who notices, on all lanes at once."""
         verified = [record.id for record in records if record.verdict is Verdict.VERIFIED]
         situations = [id for id in sweep.situations if id in verified]
-        trials = GuardTrials(self._catalogue, self._ground, self._play, verified, situations)
-        removals = trials.removals()
-        found = []
-        for number, removal in enumerate(removals, 1):
-            self._progress(f"guard {number}/{len(removals)} {removal.action}")
-            found.append(trials.try_one(removal))
-        return tuple(found)
+        trials = [GuardTrials(self._catalogue, lane.ground, lane.play, verified, situations) for lane in self._lanes]
+        removals = trials[0].removals()
+
+        def remove(trial: GuardTrials, removal: Removal) -> GuardRecord:
+            self._progress(f"guard {removals.index(removal) + 1}/{len(removals)} {removal.action}")
+            return trial.try_one(removal)
+
+        return tuple(parted(trials, removals, remove))

@@ -45,7 +45,6 @@ class World:
             return found
         connection = self._ground.connection(name)
         self.sessions[name] = connection
-        connection.query(f"SET application_name = '{name.replace(chr(39), chr(39) * 2)}'")
         setup = self._setups.get(name)
         if setup is not None and setup.isolation is not None:
             connection.query(f"SET default_transaction_isolation = '{setup.isolation}'")

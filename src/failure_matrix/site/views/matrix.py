@@ -22,6 +22,7 @@ from failure_matrix.site.words import (
     enumerated,
     join,
     line,
+    listed,
     prose,
     say,
     shortened,
@@ -199,10 +200,9 @@ def _proof(book: Book) -> Phrase:
 
 
 def _named(verdict: Verdict, rows: list[MatrixRow]) -> Phrase:
-    are = f"{count(len(rows), 'row')} {'is' if len(rows) == 1 else 'are'} {verdict}"
     names = join((Link(clip(row.title, WIDTH), Target(row.page.page)) for row in rows[:MOST_NAMED]), ", ")
     more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
-    return say(f"{are}: ", names, more)
+    return say(f"{len(rows)} {verdict}: ", names, more)
 
 
 def _other_doubts(book: Book) -> list[tuple[Verdict, str, str]]:
@@ -222,7 +222,7 @@ def _beside(others: list[tuple[Verdict, str, str]]) -> Phrase:
         numbers[noun, anchor] = numbers.get((noun, anchor), 0) + 1
     links = [Link(count(number, noun), Target(COVERAGE, anchor)) for (noun, anchor), number in numbers.items()]
     one = sum(numbers.values()) == 1
-    return say("Beside the rows, ", join(links, ", "), f" {'is' if one else 'are'} not verified.")
+    return say("Beside the rows, ", listed(links), f" {'is' if one else 'are'} not verified.")
 
 
 def _strays(book: Book) -> tuple[tuple[str, Phrase], ...]:

@@ -77,7 +77,10 @@ def _setting(book: Book, noun: Scenario, record: ScenarioRecord | None) -> Phras
     found: list[Phrase] = []
     if noun.after:
         found.append(say("Begins where ", to_scenario(book, noun.after), " ended. "))
+    acting = {step.in_ for step in noun.steps}
     for name, setup in {**book.catalogue.sessions, **noun.sessions}.items():
+        if name not in acting:
+            continue
         isolation = f", {setup.isolation}" if setup.isolation else ""
         if setup.title or isolation:
             found.append(say(Strong(prose(name)), f" {prose(setup.title or '')}{isolation}. "))

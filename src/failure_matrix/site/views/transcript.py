@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from failure_matrix.catalogue.model import Scenario
+from failure_matrix.catalogue.sql import Kind, tokens
 from failure_matrix.evidence.records import Change, Failure, ScenarioRecord, Seen, StepRecord, Verdict
 from failure_matrix.site.book import Book, to_state
 from failure_matrix.site.words import (
@@ -25,6 +26,7 @@ from failure_matrix.site.words import (
     prose,
     say,
     value,
+    visible,
 )
 
 MOST_KEYS = 6  # lines of the committed column
@@ -69,8 +71,9 @@ class Transcript:
 
 
 def transcript(book: Book, id: str, noun: Scenario, record: ScenarioRecord) -> Transcript:
-    names = tuple(dict.fromkeys(step.in_ for step in record.steps if step.in_ is not None))
     titles = {**book.catalogue.sessions, **noun.sessions}
+    acting = {step.in_ for step in record.steps if step.in_ is not None}
+    names = (*(name for name in titles if name in acting), *sorted(acting - titles.keys()))
     rows = [_given(book, record, names)]
     clock = record.steps[0].at or ""
     waiting: dict[int, int] = {}  # column -> the last row of its wait
@@ -189,13 +192,19 @@ def _does(step: StepRecord, clock: str) -> Phrase:
             )
             return say(f"{step.verb} ", Code(step.name or ""), Quiet(effect) if effect else "")
         case "sql":
-            return say("sql ", Code(clip(value(" ".join(step.text.split())), 80)))
+            return say("sql ", Code(clip(_uncommented(step.text) or "nothing", 80)))
         case "at":
             by = list(dict.fromkeys(by for change in step.moves for by in change.by))
             events = f", event {enumerated(by)}" if by else ""
             return say(Strong(f"clock {value(clock, 30) or '?'} → {value(step.at, 30)}"), events)
         case _:
             return say(f"{step.verb} ", clip(value(step.text or step.name or "", 60), 60))
+
+
+def _uncommented(sql: str) -> str:
+    """SQL on one line, without its comments."""
+    kept = ("" if token.kind is Kind.COMMENT else token.text for token in tokens(sql, "numeric"))
+    return visible(" ".join("".join(kept).split()))
 
 
 def _given_values(step: StepRecord) -> Cell:

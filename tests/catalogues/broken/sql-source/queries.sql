@@ -1,0 +1,4 @@
+-- fetch --
+SELECT 1;
+-- name: store
+SELECT 2;
