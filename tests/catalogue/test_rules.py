@@ -143,6 +143,7 @@ def test_what_fits_together_is_let_be(examine: Examine, steps: list[str]) -> Non
         ("{in: A, sql: 'SELECT 1', then: {job: {1: $x}}}", "uses '$x', which no earlier step keeps"),
         ("{in: A, sql: 'SELECT 1', seen_by: {A: {job: {'a $x': absent}}}}", "uses '$x', which no earlier step keeps"),
         ("{in: A, sql: 'SELECT 1', keep: {x: y}, notice: $x}", "uses '$x', which no earlier step keeps"),
+        ("{at: $x}", "uses '$x', which no earlier step keeps"),
         ("{in: A, sql: 'SELECT 1', results: [[[a, $x]], 1]}", "uses '$x', which no earlier step keeps"),
     ],
 )

@@ -2,12 +2,12 @@
 
 A guard is one condition of a WHERE, a lock clause, or its SKIP LOCKED or NOWAIT. A condition becomes ``true``, a
 lock clause goes, and nothing else of the text changes. Assignments (SET items) are found as well, as a second list.
-Conditions of a join, of ON CONFLICT and of FILTER are no guards.
+Conditions of a join, of ON CONFLICT, of FILTER and of MERGE's WHEN are no guards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,9 +16,12 @@ from failure_matrix.catalogue.sql import SILENT, Kind, Token, significant, token
 
 _ENDS = {
     "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR", "UNION", "INTERSECT", "EXCEPT",
-    "RETURNING", "WHERE", "ON",
+    "RETURNING", "WHERE", "ON", "INTO", "THEN", "LOOP", ";",
 }  # fmt: skip
+_OPENING, _CLOSING = ("(", "["), (")", "]")
 _STRENGTHS = (("UPDATE",), ("NO", "KEY", "UPDATE"), ("SHARE",), ("KEY", "SHARE"))
+_NAMES = (Kind.WORD, Kind.QUOTED)
+_GLUED = (*_NAMES, Kind.NUMBER, Kind.POSITION, Kind.PARAMETER)  # would run into a word that stands beside them
 
 
 class Part(StrEnum):
@@ -47,13 +50,23 @@ class Guard:
 def guards(sql: Sql) -> tuple[Guard, ...]:
     """Every condition, lock clause and assignment of a statement, in the order of the text."""
     words = significant(sql.text, sql.params)
-    found = [*_conditions(sql.text, words), *_locks(sql.text, words), *_assignments(sql.text, words)]
+    found = [*_conditions(sql, words), *_locks(sql, words), *_assignments(sql, words)]
     return tuple(sorted(found, key=lambda guard: (guard.start, -guard.end)))
 
 
 def without(sql: Sql, guard: Guard) -> Sql:
-    """The SQL without one guard."""
-    return sql.model_copy(update={"text": guard.cut(sql.text)})
+    """The SQL without one guard. A parameter that went with it is asked for no more."""
+    cut = sql.model_copy(update={"text": guard.cut(sql.text)})
+    return _named(cut) if sql.params == "numeric" else cut
+
+
+def _named(sql: Sql) -> Sql:
+    """``$2`` as ``%(2)s``: a position that nothing names any more would be a parameter of no type."""
+    pieces = (
+        f"%({token.text[1:]})s" if token.kind is Kind.POSITION else token.text.replace("%", "%%")
+        for token in tokens(sql.text, sql.params)
+    )
+    return sql.model_copy(update={"text": "".join(pieces), "params": "pyformat"})
 
 
 def body_of(text: str, style: ParameterStyle = "none") -> tuple[int, str] | None:
@@ -65,65 +78,105 @@ def body_of(text: str, style: ParameterStyle = "none") -> tuple[int, str] | None
     return None
 
 
-def _upper(words: Sequence[Token], index: int) -> str:
-    return words[index].text.upper() if 0 <= index < len(words) else ""
+def compares(sql: Sql, column: str, values: Collection[str] | None) -> bool:
+    """Whether a condition says that a column equals one of these parameters, be it through a subquery.
+
+    ``values`` are names of parameters; None stands for any single name, as of a function's argument.
+    """
+    words = _bared(significant(sql.text, sql.params))
+    sides = _sides(words)
+    if sides is None:
+        return False
+    return any(_is_column(one, column) and _has_value(other, values) for one, other in (sides, sides[::-1]))
 
 
-def _conditions(text: str, words: Sequence[Token]) -> Iterator[Guard]:
+def _bared(words: Sequence[Token]) -> Sequence[Token]:
+    """The words inside of parentheses that stand around all."""
+    while len(words) > 2 and words[0].text == "(" and _closing(words, 0) == len(words) - 1:
+        words = words[1:-1]
+    return words
+
+
+def _sides(words: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]] | None:
+    """What stands on both sides of the first = or IN outside of parentheses."""
+    depth = 0
+    for index, token in enumerate(words):
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        if depth == 0 and (token.text == "=" or _keyword(words, index) == "IN"):
+            return words[:index], words[index + 1 :]
+    return None
+
+
+def _is_column(words: Sequence[Token], column: str) -> bool:
+    """Whether it names a column, perhaps with a cast, perhaps as one of a row."""
+    last = tokens(column)[-1].name
+    names = [at for at, token in enumerate(words) if token.kind in _NAMES and token.name == last]
+    called = any(_keyword(words, at) == "SELECT" for at in range(len(words)))
+    return not called and any(at + 1 == len(words) or words[at + 1].text not in ("(", ".") for at in names)
+
+
+def _has_value(words: Sequence[Token], values: Collection[str] | None) -> bool:
+    if values is not None:
+        return any(token.kind is Kind.PARAMETER and token.name in values for token in words) or any(
+            token.kind is Kind.POSITION and token.text[1:] in values for token in words
+        )
+    words = _bared(words)
+    return bool(words) and words[0].kind in (*_NAMES, Kind.POSITION) and (len(words) == 1 or words[1].text in (".", "::"))
+
+
+def _keyword(words: Sequence[Token], index: int) -> str:
+    """The word in capitals, or the mark; nothing for a name: in quotes, after a dot, or after AS."""
+    if not 0 <= index < len(words) or words[index].kind is Kind.QUOTED:
+        return ""
+    named = words[index].kind is Kind.WORD and index > 0 and words[index - 1].text.upper() in (".", "AS")
+    return "" if named else words[index].text.upper()
+
+
+def _conditions(sql: Sql, words: Sequence[Token]) -> Iterator[Guard]:
     for index in range(len(words)):
-        if _upper(words, index) == "WHERE" and not _not_a_guard(words, index):
-            yield from _split(text, words, index + 1, _clause_end(words, index + 1))
+        if _keyword(words, index) == "WHERE" and not _not_a_guard(words, index):
+            yield from _split(sql, words, index + 1, _clause_end(words, index + 1))
 
 
 def _not_a_guard(words: Sequence[Token], where: int) -> bool:
-    """FILTER (WHERE ...), ON CONFLICT (...) WHERE ..., and DO UPDATE ... WHERE of an ON CONFLICT; CREATE ... WHERE."""
-    if _upper(words, where - 1) == "(" and _upper(words, where - 2) == "FILTER":
+    """FILTER (WHERE ...), ON CONFLICT (...) WHERE ..., and DO UPDATE ... WHERE of an ON CONFLICT."""
+    if _keyword(words, where - 1) == "(" and _keyword(words, where - 2) == "FILTER":
         return True
     depth = 0
     for index in range(where - 1, 0, -1):
         depth += {")": 1, "(": -1}.get(words[index].text, 0)
         if depth < 0 or words[index].text == ";":
             return False
-        if depth == 0 and _upper(words, index) == "CONFLICT" and _upper(words, index - 1) == "ON":
+        if depth == 0 and _keyword(words, index) == "CONFLICT" and _keyword(words, index - 1) == "ON":
             return True
     return False
 
 
+def _top_level(words: Sequence[Token], start: int, end: int) -> Iterator[tuple[int, str]]:
+    """The words outside of parentheses, brackets and CASE, up to what closes the first of them from without."""
+    depth = cases = 0
+    for index in range(start, end):
+        word = _keyword(words, index)
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth < 0:
+            yield index, ")"
+            return
+        if depth == 0:
+            cases += (word == "CASE") - (word == "END")
+            if cases <= 0 and word not in (*_CLOSING, "END"):
+                yield index, word
+
+
 def _clause_end(words: Sequence[Token], start: int) -> int:
     """The index after the last word of the clause that begins at ``start``."""
-    depth = cases = 0
-    for index in range(start, len(words)):
-        word = _upper(words, index)
-        if word in "([" and word:
-            depth += 1
-        elif word in (")", "]"):
-            depth -= 1
-            if depth < 0:
-                return index
-        elif depth == 0:
-            if word == ";" or (word in _ENDS and cases == 0 and not _continues(words, index)):
-                return index
-            if word in ("THEN", "LOOP") and cases == 0:  # of a PL/pgSQL body
-                return index
-            cases += {"CASE": 1, "END": -1}.get(word, 0)
-    return len(words)
+    ends = (index for index, word in _top_level(words, start, len(words)) if word == ")" or word in _ENDS)
+    return next(ends, len(words))
 
 
-def _continues(words: Sequence[Token], index: int) -> bool:
-    """IS DISTINCT FROM and its like are no end; nor is a column of such a name after a dot."""
-    return _upper(words, index - 1) == "."
-
-
-def _split(text: str, words: Sequence[Token], start: int, end: int) -> Iterator[Guard]:
+def _split(sql: Sql, words: Sequence[Token], start: int, end: int) -> Iterator[Guard]:
     """The conditions between two words, parted at AND; with an OR among them it is one."""
-    pieces, seen_or = [start], False
-    depth = cases = between = 0
-    for index in range(start, end):
-        word = _upper(words, index)
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(word, 0)
-        cases += {"CASE": 1, "END": -1}.get(word, 0)
-        if depth or cases:
-            continue
+    pieces, seen_or, between = [start], False, 0
+    for index, word in _top_level(words, start, end):
         between += word == "BETWEEN"
         if word == "AND" and between:
             between -= 1
@@ -134,21 +187,26 @@ def _split(text: str, words: Sequence[Token], start: int, end: int) -> Iterator[
         pieces = [start]
     for first, after in zip(pieces, [*(piece - 1 for piece in pieces[1:]), end], strict=True):
         if first < after:
-            yield from _piece(text, words, first, after)
+            yield from _piece(sql, words, first, after)
 
 
-def _piece(text: str, words: Sequence[Token], first: int, after: int) -> Iterator[Guard]:
+def _piece(sql: Sql, words: Sequence[Token], first: int, after: int) -> Iterator[Guard]:
     """One condition; one that is a parenthesis around several is these."""
-    if (
-        words[first].text == "("
-        and _closing(words, first) == after - 1
-        and _upper(words, first + 1) not in ("SELECT", "WITH")
-    ):
-        inner = list(_split(text, words, first + 1, after - 1))
+    if words[first].text == "(" and _closing(words, first) == after - 1:
+        inner = [] if _keyword(words, first + 1) in ("SELECT", "WITH") else list(_split(sql, words, first + 1, after - 1))
         if len(inner) > 1:
             yield from inner
             return
-    yield _guard(Part.CONDITION, text, words[first].start, words[after - 1].end, "true")
+    before = " " if _touch(words, first - 1, first) else ""
+    behind = " " if after < len(words) and _touch(words, after - 1, after) else ""
+    instead = f"{before}true{behind}"
+    yield _guard(sql, Part.CONDITION, words[first].start, words[after - 1].end, instead)
+
+
+def _touch(words: Sequence[Token], one: int, other: int) -> bool:
+    """Whether nothing stands between two words, so that a word between them would run into one."""
+    inside, outside = (one, other) if words[one].text in _CLOSING else (other, one)
+    return words[one].end == words[other].start and {words[inside].kind, words[outside].kind} & set(_GLUED) != set()
 
 
 def _closing(words: Sequence[Token], opening: int) -> int:
@@ -160,53 +218,54 @@ def _closing(words: Sequence[Token], opening: int) -> int:
     return len(words)
 
 
-def _locks(text: str, words: Sequence[Token]) -> Iterator[Guard]:
+def _locks(sql: Sql, words: Sequence[Token]) -> Iterator[Guard]:
     for index in range(len(words)):
         strength = _strength(words, index)
         if not strength:
             continue
         end = index + 1 + strength
-        if _upper(words, end) == "OF":
+        if _keyword(words, end) == "OF":
             end += 2
-            while _upper(words, end) in (",", "."):
+            while _keyword(words, end) in (",", "."):
                 end += 2
-        wait = 1 if _upper(words, end) == "NOWAIT" else 2 if _upper(words, end) == "SKIP" else 0
+        wait = 1 if _keyword(words, end) == "NOWAIT" else 2 if _keyword(words, end) == "SKIP" else 0
         if wait:
-            yield _guard(Part.LOCK, text, words[end].start, words[end + wait - 1].end, "")
-        yield _guard(Part.LOCK, text, words[index].start, words[end + wait - 1].end, "")
+            yield _guard(sql, Part.LOCK, words[end].start, words[end + wait - 1].end, "")
+        yield _guard(sql, Part.LOCK, words[index].start, words[end + wait - 1].end, "")
 
 
 def _strength(words: Sequence[Token], index: int) -> int:
     """How many words after FOR name a row lock; 0 where it is another FOR."""
-    if _upper(words, index) != "FOR":
+    if _keyword(words, index) != "FOR":
         return 0
     for strength in _STRENGTHS:
-        if tuple(_upper(words, index + 1 + at) for at in range(len(strength))) == strength:
+        if tuple(_keyword(words, index + 1 + at) for at in range(len(strength))) == strength:
             return len(strength)
     return 0
 
 
-def _assignments(text: str, words: Sequence[Token]) -> Iterator[Guard]:
+def _assignments(sql: Sql, words: Sequence[Token]) -> Iterator[Guard]:
     for index in range(len(words)):
-        if _upper(words, index) == "SET" and _of_an_update(words, index):
-            yield from _items(text, words, index + 1)
+        if _keyword(words, index) == "SET" and _of_an_update(words, index):
+            yield from _items(sql, words, index + 1)
 
 
 def _of_an_update(words: Sequence[Token], index: int) -> bool:
-    """UPDATE name [[AS] alias] SET, or DO UPDATE SET; not the command SET."""
-    return any(_upper(words, before) == "UPDATE" for before in range(max(0, index - 6), index))
+    """UPDATE [ONLY] name [*] [[AS] alias] SET, or DO UPDATE SET; not the command SET, nor ON UPDATE SET NULL."""
+    at = index - 1
+    while at > 0 and _keyword(words, at) != "UPDATE" and (words[at].kind in _NAMES or words[at].text in (".", "*")):
+        at -= 1
+    return _keyword(words, at) == "UPDATE" and _keyword(words, at - 1) not in ("FOR", "KEY", "ON")
 
 
-def _items(text: str, words: Sequence[Token], start: int) -> Iterator[Guard]:
+def _items(sql: Sql, words: Sequence[Token], start: int) -> Iterator[Guard]:
     """SET items, each with the comma that parts it; a single one can't go."""
-    bounds, depth, end = [start], 0, len(words)
-    for index in range(start, len(words)):
-        word = _upper(words, index)
-        depth += {"(": 1, ")": -1}.get(word, 0)
-        if depth < 0 or (depth == 0 and word in ("WHERE", "FROM", "RETURNING", ";") and not _distinct(words, index)):
+    bounds, end = [start], len(words)
+    for index, word in _top_level(words, start, len(words)):
+        if word in ("WHERE", "FROM", "RETURNING", "WHEN", ";", ")") and _keyword(words, index - 1) != "DISTINCT":
             end = index
             break
-        if depth == 0 and word == ",":
+        if word == ",":
             bounds.append(index + 1)
     items = list(zip(bounds, [*(bound - 1 for bound in bounds[1:]), end], strict=True))
     if len(items) < 2:
@@ -216,18 +275,15 @@ def _items(text: str, words: Sequence[Token], start: int) -> Iterator[Guard]:
             begins, ends = words[first].start, words[items[number + 1][0]].start
         else:  # with the comma before it
             begins, ends = words[first - 1].start, words[after - 1].end
-        shown = _folded(text[words[first].start : words[after - 1].end])
+        shown = _folded(sql, words[first].start, words[after - 1].end)
         yield Guard(part=Part.ASSIGNMENT, start=begins, end=ends, text=shown, instead="")
 
 
-def _distinct(words: Sequence[Token], index: int) -> bool:
-    return _upper(words, index) == "FROM" and _upper(words, index - 1) == "DISTINCT"
+def _guard(sql: Sql, part: Part, start: int, end: int, instead: str) -> Guard:
+    return Guard(part=part, start=start, end=end, text=_folded(sql, start, end), instead=instead)
 
 
-def _guard(part: Part, text: str, start: int, end: int, instead: str) -> Guard:
-    return Guard(part=part, start=start, end=end, text=_folded(text[start:end]), instead=instead)
-
-
-def _folded(text: str) -> str:
-    """On one line, comments dropped."""
-    return " ".join("".join(" " if token.kind in SILENT else token.text for token in tokens(text)).split())
+def _folded(sql: Sql, start: int, end: int) -> str:
+    """A piece of the text on one line, comments dropped."""
+    inside = (token for token in tokens(sql.text, sql.params) if start <= token.start < end)
+    return " ".join("".join(" " if token.kind in SILENT else token.text for token in inside).split())

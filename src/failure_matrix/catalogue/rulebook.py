@@ -60,11 +60,24 @@ def _line(text: str) -> str:
     return flat if len(flat) <= LONGEST else flat[: LONGEST - 1] + "…"
 
 
+def close_to(word: str, known: Iterable[str]) -> str | None:
+    """Give the known word that is probably meant. Of very many, only those are looked at that begin alike."""
+    words = list(known)
+    if len(words) > MOST_COMPARED:
+        alike = [one for one in words if one[:1] == word[:1] and abs(len(one) - len(word)) < 3]
+        words = alike[: MOST_COMPARED // 4]
+    close = difflib.get_close_matches(word, words, n=1)
+    return close[0] if close else None
+
+
+MOST_COMPARED = 100  # a comparison takes 20 microseconds, and a large catalogue may have thousands of slips
+
+
 def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """Say which known word was probably meant, else what is known, else ``otherwise``."""
     words = list(dict.fromkeys(known))
-    if close := difflib.get_close_matches(word, words, n=1):
-        return f"did you mean '{close[0]}'?"
+    if close := close_to(word, words):
+        return f"did you mean '{close}'?"
     if not words:
         return otherwise
     listed = ", ".join(words[:12]) + (", …" if len(words) > 12 else "")

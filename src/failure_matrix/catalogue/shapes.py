@@ -5,15 +5,14 @@ What can be read is given even where something in it could not: findings tell th
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from failure_matrix.catalogue.cuts import cut_empty, cut_pair, rest_of
 from failure_matrix.catalogue.nodes import Items, Node, Pairs, Word
 from failure_matrix.catalogue.reading import INVALID, KEY, Reading, Trail, say
-from failure_matrix.catalogue.rulebook import nearest
+from failure_matrix.catalogue.rulebook import close_to, nearest
 from failure_matrix.catalogue.scalars import NOTHING, NameShape, Shape
 
 
@@ -132,7 +131,7 @@ class NounShape:
             return reading.wrong(node, path, self.expects)
         known = self.fields()
         values: dict[str, Any] = {}
-        excused: set[str] = set()  # required keys that may be there, misspelt
+        excused: set[str | None] = set()  # required keys that may be there, misspelt
         before: Node | None = None
         for key, value in without_cuts(reading, node):
             name = _NAME.read(reading, key, path)
@@ -142,7 +141,7 @@ class NounShape:
                 values[name] = INVALID
                 reading.places.nodes[*path, name, KEY] = key
                 _unknown(reading, key, name, path, known, before)
-                excused |= meant(name, known)
+                excused.add(close_to(name, known))
             else:
                 remember(reading, (*path, name), key, value)
                 values[name] = known[name].shape.read(reading, value, (*path, name))
@@ -160,11 +159,6 @@ class NounShape:
             words = " and ".join(f"'{name}'" for name in missing)
             place = reading.places.get((*path, KEY)) or node.place
             reading.note("missing-key", place, f"{say(path)} has no {words}", f"add {words}")
-
-
-def meant(name: str, known: Iterable[str]) -> set[str]:
-    """Give the known key that a misspelt one stands for, if there is one."""
-    return set(difflib.get_close_matches(name, list(known), n=1))
 
 
 def _unknown(

@@ -23,6 +23,8 @@ def build(
     ] = None,
     templates: options.Templates = None,
     dot: options.Dot = None,
+    quick: options.Quick = False,
+    jobs: options.Jobs = options.JOBS,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; say what differs from the site.")] = False,
     dsn: options.Dsn = None,
     prefix: options.Prefix = None,
@@ -32,7 +34,7 @@ def build(
     from failure_matrix.cli import publication, reading
 
     sound = reading.sound(catalogue)
-    seen = _read(evidence) if evidence else _prove(sound, dsn, prefix)
+    seen = _read(evidence) if evidence else _prove(sound, dsn, prefix, quick, jobs)
     if check:
         differences = pages.check(sound, seen, site, templates=templates, dot=dot)
         terminal.write(publication.compared(differences, seen, site))
@@ -42,13 +44,14 @@ def build(
     return publication.code(seen)
 
 
-def _read(path: Path) -> Evidence:
-    from failure_matrix.evidence import files
+def _read(path: Path, catalogue: Catalogue) -> Evidence:
+    """Evidence of an earlier run, as it stands against the catalogue of now."""
+    from failure_matrix.evidence import files, staleness
 
-    return files.read(path)
+    return staleness.against(files.read(path), catalogue)
 
 
-def _prove(catalogue: Catalogue, dsn: str | None, prefix: Path | None) -> Evidence:
+def _prove(catalogue: Catalogue, dsn: str | None, prefix: Path | None, quick: bool, jobs: int) -> Evidence:
     from failure_matrix.cli import proof
 
-    return proof.prove(catalogue, proof.source(dsn, prefix))
+    return proof.prove(catalogue, proof.source(dsn, prefix), quick=quick, jobs=jobs)

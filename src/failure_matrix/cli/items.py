@@ -105,7 +105,7 @@ def shown(evidence: Evidence, catalogue: Catalogue | None = None) -> tuple[Item,
     every = items(evidence, catalogue)
     if not partial(evidence, catalogue):
         return every
-    return tuple(item for item in every if item.verdict is not Verdict.UNREACHED)
+    return tuple(item for item in every if item.kind == "scenario" or item.verdict in (Verdict.VERIFIED, Verdict.BROKEN))
 
 
 def partial(evidence: Evidence, catalogue: Catalogue | None) -> bool:

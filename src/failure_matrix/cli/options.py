@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,9 @@ import typer
 CATALOGUE = Path("matrix")
 SITE = Path("site")
 EVIDENCE = Path(".matrix/evidence.json")  # where verify leaves its evidence when nothing else is said
+
+
+JOBS = min(os.cpu_count() or 1, 4)
 
 
 class Format(StrEnum):
@@ -35,6 +39,12 @@ Dot = Annotated[
     typer.Option(
         "--dot", envvar="MATRIX_DOT", metavar="FILE", help="A Graphviz command instead of the bundled engine."
     ),
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", envvar="MATRIX_QUICK", help="Leave sweep, guards and orders out; incomplete then.")
+]
+Jobs = Annotated[
+    int, typer.Option("--jobs", envvar="MATRIX_JOBS", min=1, metavar="N", help="Databases that are used at once.")
 ]
 Output = Annotated[Format, typer.Option("--format", envvar="MATRIX_FORMAT", help="How the result is printed.")]
 Dsn = Annotated[

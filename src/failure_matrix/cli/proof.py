@@ -27,6 +27,8 @@ def prove(
     server_source: cluster.Source,
     *,
     only: tuple[str, ...] = (),
+    quick: bool = False,
+    jobs: int = 1,
     fresh: Path | None = None,
     kept: Path | None = None,
 ) -> Evidence:
@@ -34,7 +36,7 @@ def prove(
     with Progress() as progress:
         progress("starting PostgreSQL")
         with cluster.serve(server_source) as server:
-            evidence = verify(catalogue, server, only=only, progress=progress)
+            evidence = verify(catalogue, server, only=only, quick=quick, jobs=jobs, progress=progress)
             path = fresh or kept
             if path:
                 files.write(evidence, path, fresh=fresh is not None, forget=server.forget_on_death)

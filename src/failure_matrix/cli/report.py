@@ -11,7 +11,7 @@ from failure_matrix.cli.layout import beside
 from failure_matrix.cli.options import Format
 from failure_matrix.cli.terminal import cells, wrap
 from failure_matrix.evidence import files
-from failure_matrix.evidence.records import Evidence, Verdict
+from failure_matrix.evidence.records import Count, Evidence, Verdict
 
 LABEL = 12  # columns; the longest verdict and two spaces
 PAIR = 10  # columns; "expected" and two spaces
@@ -77,7 +77,13 @@ def _head(evidence: Evidence) -> str:
 
 
 def _coverage(evidence: Evidence) -> str:
-    return ", ".join(f"{count.verified} of {count.of} {name}" for name, count in evidence.coverage.items() if count.of)
+    return ", ".join(_counted(name, count) for name, count in evidence.coverage.items() if count.of)
+
+
+def _counted(name: str, count: Count) -> str:
+    rest = {"waived": count.waived, "not tried": count.not_tried}
+    beside = ", ".join(f"{number} {word}" for word, number in rest.items() if number)
+    return f"{count.verified} of {count.of} {name}{f' ({beside})' if beside else ''}"
 
 
 def _last(told: str, exit_: str, columns: int) -> Iterator[str]:

@@ -21,6 +21,8 @@ def verify(
     output: Annotated[
         Path | None, typer.Option(envvar="MATRIX_OUTPUT", metavar="FILE", help="A fresh file for it instead.")
     ] = None,
+    quick: options.Quick = False,
+    jobs: options.Jobs = options.JOBS,
     verbose: Annotated[bool, typer.Option("--verbose", help="Every step too, with what it left behind.")] = False,
     form: options.Output = options.Format.TEXT,
     dsn: options.Dsn = None,
@@ -32,7 +34,15 @@ def verify(
     if output:
         proof.refuse(output)
     sound = reading.sound(catalogue)
-    seen = proof.prove(sound, proof.source(dsn, prefix), only=tuple(scenarios or ()), fresh=output, kept=evidence)
+    seen = proof.prove(
+        sound,
+        proof.source(dsn, prefix),
+        only=tuple(scenarios or ()),
+        quick=quick,
+        jobs=jobs,
+        fresh=output,
+        kept=evidence,
+    )
     if verbose and form is options.Format.TEXT:
         terminal.write(transcript.transcript(seen, terminal.width()))
         terminal.write([""])

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from failure_matrix.catalogue.model import Action, Catalogue, Scenario, Sql, StoreEffect
+from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scenario, Sql, StoreEffect
 from failure_matrix.catalogue.sql import identifiers, normal
 from failure_matrix.evidence.schema import Objects
 
@@ -33,6 +33,21 @@ class Fingerprints:
     def _objects(self) -> Objects:
         return Objects(sql.text for sql in self._catalogue.settings.schema_)
 
+    @cached_property
+    def _nouns(self) -> Mapping[str, Mapping[str, object]]:
+        """What a name's ``kind`` stands for; observations go by their state."""
+        catalogue = self._catalogue
+        return {
+            "subject": catalogue.subjects,
+            "state": catalogue.states,
+            "observations": catalogue.states,
+            "action": catalogue.actions,
+            "event": catalogue.events,
+            "caller": catalogue.callers,
+            "scenario": catalogue.scenarios,
+            "invariant": catalogue.invariants,
+        }
+
     def digests(self, names: Iterable[str]) -> dict[str, str]:
         """``kind/id`` -> digest, for names as ``rests_on`` gives them."""
         ordered = sorted(set(names))
@@ -51,10 +66,10 @@ class Fingerprints:
                 subject = catalogue.subjects[state.subject]
                 facts = json.dumps([subject.key, list(subject.show), state.illegal, state.uncommitted, state.final])
                 return digest(facts, normal(subject.from_.text), normal(state.when.text))
-            case "action":
-                return digest(_plain(catalogue.actions[id]))
-            case "event":
-                return digest(_plain(catalogue.events[id]))
+            case "observations":
+                return digest(_plain([each.sql for each in catalogue.states[id].observe if each.sql is not None]))
+            case "action" | "event" | "caller" | "subject":
+                return digest(_plain(self._nouns[kind][id]))
             case "invariant":
                 return digest(normal(catalogue.invariants[id].sql.text))
             case "scenario":
@@ -74,13 +89,12 @@ class Fingerprints:
 
     def scenario_rests_on(self, id: str) -> frozenset[str]:
         """What a scenario's verdict rests on: the SQL that ran, every predicate asked, the relations these name."""
-        names = {f"scenario/{id}", "postgresql/major"}
+        names = {f"scenario/{id}"}
         for scenario in self._chain(id):
             for step in scenario.steps:
                 names |= {f"action/{step.do}"} if step.do else set()
                 names |= {f"event/{step.event}"} if step.event else set()
-        names |= {f"schema/{relation}" for relation in self._objects.reached(self._named(names))}
-        return frozenset(names)
+        return self._with_schema(names)
 
     def _named(self, names: Iterable[str]) -> frozenset[str]:
         """Every identifier in the SQL behind these names."""
@@ -95,6 +109,13 @@ class Fingerprints:
                     state = self._catalogue.states[id]
                     found |= identifiers(state.when.text)
                     found |= identifiers(self._catalogue.subjects[state.subject].from_.text)
+                case "caller":
+                    caller = self._catalogue.callers[id]
+                    found |= identifiers(caller.text) if isinstance(caller, Sql) else frozenset()
+                case "invariant":
+                    found |= identifiers(self._catalogue.invariants[id].sql.text)
+                case "subject":
+                    found |= identifiers(self._catalogue.subjects[id].from_.text)
                 case "scenario":
                     for scenario in self._chain(id):
                         found |= set(scenario.given.tables)
@@ -103,13 +124,55 @@ class Fingerprints:
         return frozenset(found)
 
     def state_rests_on(self, id: str, scenarios: Iterable[str]) -> frozenset[str]:
-        """What a state's verdict rests on: its predicate, the actions and events that leave or reach it, its witnesses."""
-        names = {f"state/{id}", "postgresql/major"}
+        """What a state's verdict rests on: predicate, observations, what leaves or reaches it, its witnesses."""
+        names = {f"state/{id}", f"observations/{id}"}
         names |= {f"action/{name}" for name, action in self._catalogue.actions.items() if _touches(action, id)}
         names |= {f"event/{name}" for name, event in self._catalogue.events.items() if id in _ends(event.moves)}
         names |= {f"scenario/{scenario}" for scenario in scenarios}
-        names |= {f"schema/{relation}" for relation in self._objects.reached(self._named(names))}
-        return frozenset(names)
+        return self._with_schema(names)
+
+    def move_rests_on(self, source: str, by: str, target: str, scenarios: Iterable[str]) -> frozenset[str]:
+        """What a move's verdict rests on: who makes it, the two predicates, its witnesses."""
+        kind = "action" if by in self._catalogue.actions else "event"
+        names = {f"{kind}/{by}", *(f"state/{id}" for id in (source, target) if id != ABSENT)}
+        return self._with_schema(names | {f"scenario/{scenario}" for scenario in scenarios})
+
+    def cell_rests_on(self, state: str, action: str, caller: str | None) -> frozenset[str]:
+        """What a cell's verdict rests on: the predicate, the action, the caller."""
+        names = {f"action/{action}", *([f"state/{state}"] if state != ABSENT else [])}
+        return self._with_schema(names | ({f"caller/{caller}"} if caller is not None else set()))
+
+    def guard_rests_on(self, action: str) -> frozenset[str]:
+        """What the verdict on an action's guards rests on: its statement, and the scenarios that do it."""
+        doing = {
+            f"scenario/{id}"
+            for id, scenario in self._catalogue.scenarios.items()
+            if any(action in (step.do, step.carries_out) for step in scenario.steps)
+        }
+        return self._with_schema({f"action/{action}"} | doing)
+
+    def population_rests_on(self, subject: str) -> frozenset[str]:
+        """What the population probe rests on: the subject with its values, and every predicate of it."""
+        return self._with_schema({f"subject/{subject}", *(f"state/{id}" for id in self._catalogue.states_of(subject))})
+
+    def invariant_rests_on(self, id: str) -> frozenset[str]:
+        """What an invariant rests on: its SQL."""
+        return self._with_schema({f"invariant/{id}"})
+
+    def observation_rests_on(self, state: str) -> frozenset[str]:
+        """What an observation rests on: its SQL, and the state that it is made in."""
+        return self._with_schema({f"state/{state}", f"observations/{state}"})
+
+    def everything(self) -> dict[str, str]:
+        """The digest of every name that anything of this catalogue can rest on."""
+        names = {f"{kind}/{id}" for kind, nouns in self._nouns.items() for id in nouns}
+        names |= {f"schema/{name}" for name in self._objects.names}
+        return self.digests({*names, "postgresql/major"})
+
+    def _with_schema(self, names: Iterable[str]) -> frozenset[str]:
+        """These names, the objects of the schema that their SQL reaches, and the server's major version."""
+        schema = {f"schema/{name}" for name in self._objects.reached(self._named(names))}
+        return frozenset({*names, *schema, "postgresql/major"})
 
     def fingerprint(self, names: Iterable[str]) -> str:
         """One digest over everything named."""
@@ -128,7 +191,7 @@ def _touches(action: Action, state: str) -> bool:
     return state in _ends(action.moves) | _ends(action.also)
 
 
-_PROSE = {"title", "about", "shows", "does_not_show", "refusal", "owner", "origin"}
+_PROSE = {"title", "about", "shows", "does_not_show", "means", "because", "owner", "origin"}
 
 
 def _plain(noun: object) -> str:
@@ -152,6 +215,8 @@ def _value(noun: object, without: frozenset[str]) -> object:
         case _ if hasattr(type(noun), "model_fields"):
             fields = type(noun).model_fields  # type: ignore[attr-defined]
             kept = (name for name, info in fields.items() if name not in without and not info.exclude)
-            return {name: _value(getattr(noun, name), without) for name in kept if getattr(noun, name) not in ((), {}, None)}
+            return {
+                name: _value(getattr(noun, name), without) for name in kept if getattr(noun, name) not in ((), {}, None)
+            }
         case _:
             return str(noun)

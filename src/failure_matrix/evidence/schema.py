@@ -19,18 +19,18 @@ class Objects:
 
     def __init__(self, texts: Iterable[str]) -> None:
         statements = [statement for text in texts for statement in split_statements(text)]
-        self._names = frozenset(name for statement in statements if (name := _created(statement)) is not None)
-        self._definitions: dict[str, list[str]] = {name: [] for name in self._names}
-        self._named: dict[str, set[str]] = {name: set() for name in self._names}
+        self.names = frozenset(name for statement in statements if (name := _created(statement)) is not None)
+        self._definitions: dict[str, list[str]] = {name: [] for name in self.names}
+        self._named: dict[str, set[str]] = {name: set() for name in self.names}
         for statement in statements:
             for name in self._made_by(statement):
                 self._definitions[name].append(normal(statement))
-                self._named[name] |= identifiers(statement) & self._names
+                self._named[name] |= identifiers(statement) & self.names
 
     def _made_by(self, statement: str) -> frozenset[str]:
         """The objects that a statement is part of; a statement of unknown form is part of all that it names."""
         name = _created(statement) or _altered(statement)
-        return frozenset((name,)) & self._names if name else identifiers(statement) & self._names
+        return frozenset((name,)) & self.names if name else identifiers(statement) & self.names
 
     def definition(self, name: str) -> tuple[str, ...]:
         """Every statement that makes or changes the object, comments and white space dropped."""
@@ -39,7 +39,7 @@ class Objects:
     def reached(self, names: Iterable[str]) -> frozenset[str]:
         """The objects among ``names`` and all that their definitions name, however far."""
         reached: set[str] = set()
-        todo = list(set(names) & self._names)
+        todo = list(set(names) & self.names)
         while todo:
             name = todo.pop()
             if name not in reached:

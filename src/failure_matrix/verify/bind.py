@@ -39,7 +39,8 @@ def bind_step(catalogue: Catalogue, step: Step, kept: Kept, *, now: Value, calle
     if step.sql is not None:
         deed = _carried_out(catalogue, step, own)
         return _bound(step.sql, event.store if event else None, own, kept, now, deed)
-    assert event is not None and step.event is not None
+    assert event is not None
+    assert step.event is not None
     parameters = {**event.with_, **own}
     return _bound(event.sql, event.store, parameters, kept, now, event_deed(step.event, event, parameters))
 

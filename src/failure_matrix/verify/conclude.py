@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
 
 from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.evidence.coverage import counted
 from failure_matrix.evidence.fingerprints import Fingerprints
 from failure_matrix.evidence.records import (
     CatalogueRecord,
     CellRecord,
-    Count,
     Evidence,
     Failure,
     GuardRecord,
@@ -26,7 +26,6 @@ from failure_matrix.evidence.records import (
     StateRecord,
     Verdict,
     Witness,
-    worst,
 )
 from failure_matrix.verify import witnesses
 from failure_matrix.verify.cells import cells
@@ -37,7 +36,6 @@ Judgeable = TypeVar(
     "Judgeable",
     ScenarioRecord, CellRecord, GuardRecord, PopulationRecord, ObservationRecord, InvariantRecord,
 )  # fmt: skip
-Item = ScenarioRecord | StateRecord | MoveRecord | CellRecord | GuardRecord | ObservationRecord | InvariantRecord
 
 QUICK = "sweep and guards were left out"
 
@@ -59,12 +57,10 @@ def conclude(
 ) -> Evidence:
     """The evidence of one verification."""
     conclusion = Conclusion(catalogue, seen, fingerprints, Waiving(catalogue, today))
-    names = {name for state in conclusion.states for name in state.rests_on}
-    names |= {name for id in catalogue.scenarios for name in fingerprints.scenario_rests_on(id)}
-    return Evidence(
+    evidence = Evidence(
         catalogue=CatalogueRecord(title=catalogue.settings.title, fingerprint=fingerprints.catalogue()),
         postgresql=PostgreSQL(major=major),
-        verdict=conclusion.verdict(),
+        verdict=Verdict.VERIFIED,
         scenarios=conclusion.scenarios,
         states=conclusion.states,
         moves=conclusion.moves,
@@ -74,10 +70,10 @@ def conclude(
         observations=conclusion.observations,
         waivers=conclusion.waivers,
         invariants=conclusion.invariants,
-        coverage=conclusion.coverage(),
-        digests=fingerprints.digests(names),
+        digests=fingerprints.everything(),
         run=run,
     )
+    return counted(evidence)
 
 
 class Conclusion:
@@ -198,37 +194,6 @@ class Conclusion:
             because = failure.message if failure else None if checked else "no step ran"
             record = InvariantRecord(id=id, verdict=verdict, because=because, checked=checked)
             yield self._judged(f"invariant {id}", record)
-
-    def verdict(self) -> Verdict:
-        """The worst of everything that was judged; a waiver that stands is as good as what it waives."""
-        items: tuple[Item, ...] = (*self.scenarios, *self.states, *self.moves, *self.cells, *self.guards)
-        verdicts = [item.verdict for item in (*items, *self.observations, *self.invariants) if item.verdict is not None]
-        verdicts += [each.verdict for each in self.population]
-        verdicts += [waiver.verdict for waiver in self.waivers if waiver.verdict is Verdict.BROKEN]
-        return worst(verdicts, default=Verdict.UNREACHED)
-
-    def coverage(self) -> dict[str, Count]:
-        """How many of each kind are verified, waived, or could not be tried."""
-        kinds: dict[str, Sequence[Item]] = {
-            "scenarios": self.scenarios,
-            "states": self.states,
-            "moves": self.moves,
-            "cells": self.cells,
-            "guards": [guard for guard in self.guards if guard.part != "assignment"],
-            "observations": self.observations,
-            "invariants": self.invariants,
-        }
-        return {kind: _count(items) for kind, items in kinds.items()}
-
-
-def _count(items: Sequence[Item]) -> Count:
-    tried = [item for item in items if item.verdict is not None]
-    return Count(
-        of=len(tried),
-        verified=sum(item.verdict is Verdict.VERIFIED for item in tried),
-        waived=sum(item.verdict is Verdict.WAIVED for item in tried),
-        not_tried=len(items) - len(tried),
-    )
 
 
 def _observed(record: ObservationRecord) -> str:

@@ -28,7 +28,8 @@ SELECT md5(string_agg(thing, ';' ORDER BY thing)) FROM (
     UNION ALL SELECT concat_ws(',', 'attribute', attrelid, attnum, xmin) FROM pg_attribute
                WHERE attrelid IN (SELECT oid FROM pg_class WHERE oid >= 16384 AND relpersistence <> 't')
     UNION ALL SELECT concat_ws(',', 'proc', oid, xmin) FROM pg_proc WHERE oid >= 16384
-    UNION ALL SELECT concat_ws(',', 'type', oid, xmin) FROM pg_type WHERE oid >= 16384 AND typnamespace::regnamespace::text !~ '^pg_temp'
+    UNION ALL SELECT concat_ws(',', 'type', oid, xmin) FROM pg_type
+               WHERE oid >= 16384 AND typnamespace::regnamespace::text !~ '^pg_temp'
     UNION ALL SELECT concat_ws(',', 'enum', oid, xmin) FROM pg_enum
     UNION ALL SELECT concat_ws(',', 'constraint', oid, xmin) FROM pg_constraint WHERE oid >= 16384
     UNION ALL SELECT concat_ws(',', 'trigger', oid, xmin) FROM pg_trigger

@@ -110,7 +110,7 @@ class Play:
         if entry.session in settled.cancelled:
             limit = f"{self._limit(step):g} s"
             self._fail(entry, "time-limit", f"no answer within {limit}", f"an answer within {limit}", "cancelled")
-        released = sorted(free, key=lambda other: self.entries.index(other))
+        released = sorted(free, key=self.entries.index)
         entry.releases = [other.numbered.number for other in released]
         return released
 

@@ -15,7 +15,6 @@ from failure_matrix.database.classify import Inventory
 from failure_matrix.database.connection import Result
 from failure_matrix.verify.values import Kept, as_text, substitute
 
-
 _ADVICE = "look at the name, and at the room where TMPDIR points; then run it again."
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from failure_matrix.catalogue.findings import Finding, Severity
 from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.catalogue.rulebook import close_to
 from failure_matrix.catalogue.rules import parameters, references, scenarios, statements, states, steps
 from failure_matrix.catalogue.rules.look import Look
 
@@ -56,8 +56,8 @@ def check_references(catalogue: Catalogue, ids: Mapping[str, frozenset[str]]) ->
     unread = [name for section, names in ids.items() for name in names - getattr(catalogue, section).keys()]
     look = Look(catalogue=catalogue, ids=ids)
     unknown = (reference for reference in references.references_of(look) if reference.name not in reference.known)
-    doubted = [reference for reference in unknown if not difflib.get_close_matches(reference.name, unread, n=1)]
-    return [references.unknown(look, reference) for reference in doubted]
+    sure = [reference for reference in unknown if close_to(reference.name, unread) is None]
+    return [references.unknown(look, reference) for reference in sure]
 
 
 def sharpened(findings: Iterable[Finding], *, strict: bool) -> tuple[Finding, ...]:

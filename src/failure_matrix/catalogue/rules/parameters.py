@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Set
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from failure_matrix.catalogue.findings import Finding
 from failure_matrix.catalogue.model import Action, Event, Expected, Scalar, Sql, Step, StoreEffect
 from failure_matrix.catalogue.reading import KEY, Trail, say
-from failure_matrix.catalogue.rulebook import nearest
+from failure_matrix.catalogue.rulebook import close_to, nearest
 from failure_matrix.catalogue.rules.columns import selected
 from failure_matrix.catalogue.rules.look import NOW, Look
 from failure_matrix.catalogue.rules.statements import sql_values
@@ -52,7 +51,7 @@ def _uses(trail: Trail, step: Step) -> Iterator[tuple[Trail, str]]:
     for name, value in step.with_.items():
         for used in references(value):
             yield (*trail, "with", name), used
-    for key in ("returns", "results", "notice"):
+    for key in ("at", "returns", "results", "notice"):
         for used in _within(getattr(step, key)):
             yield (*trail, key), used
     yield from _expected((*trail, "then"), step.then)
@@ -86,8 +85,8 @@ def sources_of_steps(look: Look) -> Iterator[Finding]:
         for owner, name in _missing(look, trail, step):
             message = f"{say(trail)} gives no value for ':{name}', which {owner} needs"
             hint = f"add it to the step: with: {{{name}: …}}"
-            if close := difflib.get_close_matches(name, step.with_, n=1):
-                hint = f"write '{name}' for '{close[0]}', or add it to the step"
+            if close := close_to(name, step.with_):
+                hint = f"write '{name}' for '{close}', or add it to the step"
             yield look.found("missing-source", (*trail, "with"), message, hint)
 
 
