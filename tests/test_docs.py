@@ -49,11 +49,9 @@ def test_the_readmes_output_is_what_is_printed(server: Server, tmp_path: Path, m
     from failure_matrix.catalogue.load import load  # noqa: PLC0415 - paths are relative to where we are now
 
     catalogue = load(Path("matrix"))
-    seen = verify(catalogue, server)
-    seen = seen.model_copy(update={"run": seen.run.model_copy(update={"seconds": 0.2, "server": "embedded"})})
-    printed = report.report(seen, 80, catalogue=catalogue, written=".matrix/evidence.json")
-    said = _block("README.md", "output: examples/smallest without its guard").replace("18.6", seen.run.postgresql)
-    assert "".join(f"{line}\n" for line in printed) == said
+    printed = report.report(verify(catalogue, server), 80, catalogue=catalogue)
+    told = "".join(f"{line}\n" for line in printed)
+    assert f"\n\n{_block('README.md', 'output: examples/smallest without its guard')}\n" in told
 
 
 def test_the_readme_lists_every_command() -> None:

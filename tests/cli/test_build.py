@@ -99,3 +99,19 @@ def test_what_is_not_a_site_of_ours_is_left_alone(capsys: pytest.CaptureFixture[
     assert err.startswith("could not publish to '")
     assert "mine.txt" in err
     assert Path("site/mine.txt").read_text() == "mine"
+
+
+def test_older_evidence_is_stale_where_the_catalogue_has_changed(
+    catalogue: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", "--output", "e.json"]) == 0
+    text = catalogue.read_text(encoding="utf-8")
+    changed = text.replace("when: job.state = 'done'", "when: job.state = 'done' AND job.id > 0")
+    assert changed != text
+    catalogue.write_text(changed, encoding="utf-8")
+    capsys.readouterr()
+    assert main(["build", "--evidence", "e.json"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("stale: ")
+    page = Path("site/states/done.md").read_text(encoding="utf-8")
+    assert "stale" in page
+    assert "stale" not in Path("site/states/ready.md").read_text(encoding="utf-8")

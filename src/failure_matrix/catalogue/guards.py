@@ -109,10 +109,9 @@ def _sides(words: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]] | 
 
 def _is_column(words: Sequence[Token], column: str) -> bool:
     """Whether it names a column, perhaps with a cast, perhaps as one of a row."""
-    last = tokens(column)[-1].name
-    names = [at for at, token in enumerate(words) if token.kind in _NAMES and token.name == last]
-    called = any(_keyword(words, at) == "SELECT" for at in range(len(words)))
-    return not called and any(at + 1 == len(words) or words[at + 1].text not in ("(", ".") for at in names)
+    words, last = _bared(words), significant(column)[-1].name
+    names = [at for at, _ in _top_level(words, 0, len(words)) if words[at].kind in _NAMES and words[at].name == last]
+    return any(at + 1 == len(words) or words[at + 1].text not in ("(", ".") for at in names)
 
 
 def _has_value(words: Sequence[Token], values: Collection[str] | None) -> bool:
@@ -121,7 +120,8 @@ def _has_value(words: Sequence[Token], values: Collection[str] | None) -> bool:
             token.kind is Kind.POSITION and token.text[1:] in values for token in words
         )
     words = _bared(words)
-    return bool(words) and words[0].kind in (*_NAMES, Kind.POSITION) and (len(words) == 1 or words[1].text in (".", "::"))
+    single = len(words) == 1 or (len(words) > 1 and words[1].text in (".", "::"))
+    return single and words[0].kind in (*_NAMES, Kind.POSITION)
 
 
 def _keyword(words: Sequence[Token], index: int) -> str:
@@ -192,21 +192,16 @@ def _split(sql: Sql, words: Sequence[Token], start: int, end: int) -> Iterator[G
 
 def _piece(sql: Sql, words: Sequence[Token], first: int, after: int) -> Iterator[Guard]:
     """One condition; one that is a parenthesis around several is these."""
-    if words[first].text == "(" and _closing(words, first) == after - 1:
-        inner = [] if _keyword(words, first + 1) in ("SELECT", "WITH") else list(_split(sql, words, first + 1, after - 1))
+    enclosed = words[first].text == "(" and _closing(words, first) == after - 1
+    if enclosed and _keyword(words, first + 1) not in ("SELECT", "WITH"):
+        inner = list(_split(sql, words, first + 1, after - 1))
         if len(inner) > 1:
             yield from inner
             return
-    before = " " if _touch(words, first - 1, first) else ""
-    behind = " " if after < len(words) and _touch(words, after - 1, after) else ""
-    instead = f"{before}true{behind}"
-    yield _guard(sql, Part.CONDITION, words[first].start, words[after - 1].end, instead)
-
-
-def _touch(words: Sequence[Token], one: int, other: int) -> bool:
-    """Whether nothing stands between two words, so that a word between them would run into one."""
-    inside, outside = (one, other) if words[one].text in _CLOSING else (other, one)
-    return words[one].end == words[other].start and {words[inside].kind, words[outside].kind} & set(_GLUED) != set()
+    start, end = words[first].start, words[after - 1].end
+    before = " " if words[first - 1].end == start and words[first - 1].kind in _GLUED else ""  # as in WHERE(a)AND(b)
+    behind = " " if after < len(words) and words[after].start == end and words[after].kind in _GLUED else ""
+    yield _guard(sql, Part.CONDITION, start, end, f"{before}true{behind}")
 
 
 def _closing(words: Sequence[Token], opening: int) -> int:
@@ -235,13 +230,23 @@ def _locks(sql: Sql, words: Sequence[Token]) -> Iterator[Guard]:
 
 
 def _strength(words: Sequence[Token], index: int) -> int:
-    """How many words after FOR name a row lock; 0 where it is another FOR."""
-    if _keyword(words, index) != "FOR":
+    """How many words after FOR name a row lock; 0 where it is another FOR, as in substring(a FROM 1 FOR share)."""
+    if _keyword(words, index) != "FOR" or not _in_a_query(words, index):
         return 0
     for strength in _STRENGTHS:
         if tuple(_keyword(words, index + 1 + at) for at in range(len(strength))) == strength:
             return len(strength)
     return 0
+
+
+def _in_a_query(words: Sequence[Token], index: int) -> bool:
+    """Whether the innermost parenthesis around a word, if there is one, is that of a query."""
+    depth = 0
+    for at in range(index - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(words[at].text, 0)
+        if depth < 0:
+            return _keyword(words, at + 1) in ("SELECT", "WITH", "TABLE", "(")
+    return True
 
 
 def _assignments(sql: Sql, words: Sequence[Token]) -> Iterator[Guard]:

@@ -34,7 +34,7 @@ def build(
     from failure_matrix.cli import publication, reading
 
     sound = reading.sound(catalogue)
-    seen = _read(evidence) if evidence else _prove(sound, dsn, prefix, quick, jobs)
+    seen = _read(evidence, sound) if evidence else _prove(sound, dsn, prefix, quick, jobs)
     if check:
         differences = pages.check(sound, seen, site, templates=templates, dot=dot)
         terminal.write(publication.compared(differences, seen, site))

@@ -56,14 +56,14 @@ def items(evidence: Evidence, catalogue: Catalogue | None = None) -> tuple[Item,
         *(
             _item("guard", f"{r.guard} in {r.function or r.action}", r, where("actions", r.action, "sql"))
             for r in evidence.guards
-            if r.verdict
+            if r.verdict and r.part != "assignment"  # a reported list, which proves nothing
         ),
         *(_item("population", r.subject, r, where("subjects", r.subject, "values")) for r in evidence.population),
         *(
             _item("observation", _observation(r), r, where("states", r.state, "observe", r.observation or 0))
             for r in evidence.observations
         ),
-        *(_item("waiver", r.id, r, where("waivers", r.id)) for r in evidence.waivers),
+        *(_item("waiver", r.id, r, where("waivers", r.id)) for r in evidence.waivers if r.verdict is Verdict.BROKEN),
         *(_item("invariant", r.id, r, where("invariants", r.id)) for r in evidence.invariants),
     )
 
@@ -105,7 +105,9 @@ def shown(evidence: Evidence, catalogue: Catalogue | None = None) -> tuple[Item,
     every = items(evidence, catalogue)
     if not partial(evidence, catalogue):
         return every
-    return tuple(item for item in every if item.kind == "scenario" or item.verdict in (Verdict.VERIFIED, Verdict.BROKEN))
+    return tuple(
+        item for item in every if item.kind == "scenario" or item.verdict in (Verdict.VERIFIED, Verdict.BROKEN)
+    )
 
 
 def partial(evidence: Evidence, catalogue: Catalogue | None) -> bool:

@@ -17,6 +17,7 @@ from failure_matrix.database.connection import Connection, Request, Result, Serv
 KeyText = tuple[str, ...]  # a key's values as the server writes them, in key order
 Inventory = Mapping[str, tuple[Mapping[str, Scalar], ...]]  # store -> files: name, bytes, sha256, modified
 
+SESSION_LIMIT = 5.0  # seconds that a session may take to look; it may wait for a lock
 _OFFENDING = '"an offending row"'  # no column is called so
 _FILE_COLUMNS = "name text, bytes bigint, sha256 text, modified timestamptz"
 
@@ -95,11 +96,11 @@ class Probe:
         return statement(Sql(text=head + "\nUNION ALL\n".join(parts)))
 
     def _previous_relations(self) -> list[str]:
-        items = []
+        items, subjects = [], self._catalogue.subjects
         for id, types in self._previous_types.items():
             columns = ", ".join(
                 f"(was ->> {place})::{type} AS {quoted(name)}"
-                for (name, place), type in zip(previous_columns(self._catalogue.subjects[id]).items(), types, strict=True)
+                for (name, place), type in zip(previous_columns(subjects[id]).items(), types, strict=True)
             )
             name = previous_relation(id)
             items.append(f"{name} AS (SELECT {columns} FROM jsonb_array_elements(:matrix_{name}::jsonb) AS was)")
@@ -147,7 +148,8 @@ class Probe:
     def look_from_session(self, connection: Connection, *, now: Value, inventory: Inventory) -> Situation:
         """Classify what a session sees, without invariants. Raises ServerError."""
         values = {"now": now, **store_values(inventory)}
-        return self.read(connection.query(self._for_sessions.text, _bound(self._for_sessions, values)))
+        asked = _bound(self._for_sessions, values)
+        return self.read(connection.query(self._for_sessions.text, asked, limit=SESSION_LIMIT))
 
     def _previous_values(self, previous: Situation | None) -> dict[str, Value]:
         values: dict[str, Value] = {}

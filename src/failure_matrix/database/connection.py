@@ -203,14 +203,28 @@ class Connection:
         if self._pg.status == pq.ConnStatus.BAD:
             self._lose()
 
-    def query(self, text: str, values: Sequence[Value] = ()) -> Result:
-        """Ask and wait for the answer; its last result. Raises ServerError."""
-        if values:
-            encoded, types = [_encode(value) for value in values], [_oid(value) for value in values]
-            result = self._ask(lambda: self._pg.exec_params(text.encode(), encoded, types))
-        else:
-            result = self._ask(lambda: self._pg.exec_(text.encode()))
-        return _result(result)
+    def query(self, text: str, values: Sequence[Value] = (), *, limit: float | None = None) -> Result:
+        """Ask and wait for the answer; its last result. Raises ServerError, also after ``limit`` seconds."""
+        self.send(text, values)
+        answer = self._wait(limit)
+        if answer is None:
+            self.cancel()
+            if self._wait(limit) is None:
+                self.close()
+            raise ServerError(severity="ERROR", sqlstate="57014", message=f"no answer within {limit:g} s")
+        if answer.error is not None:
+            raise answer.error
+        if answer.lost:
+            raise _lost()
+        return answer.last or Result(tag="")
+
+    def _wait(self, limit: float | None) -> Answer | None:
+        until = None if limit is None else time.monotonic() + limit
+        while (answer := self.receive()) is None:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            if not select.select([self._pg.socket], [], [], left)[0]:
+                return None
+        return answer
 
     def _ask(self, ask: Callable[[], pq.abc.PGresult]) -> pq.abc.PGresult:
         """Ask and wait; the good result. Raises ServerError, also where the connection is or gets lost."""

@@ -94,14 +94,14 @@ def settle(
     proceed: Callable[[str, Answer], None],
     *,
     limit: float,
-    until: str | None = None,
+    until: Collection[str] = (),
 ) -> Settled:
     """Wait until each session has answered or is seen to wait for another.
 
     ``proceed(session, answer)`` is called for each answer and may send that session on. After ``limit``
     seconds what still runs is cancelled, after twice that its backend is ended, after three times that its
-    connection is dropped; a session that waits for another of ours may wait for ever. ``until`` is a session
-    whose answer is waited for up to the limit even so: time may set it free, as its own lock_timeout does.
+    connection is dropped; a session that waits for another of ours may wait for ever. ``until`` are
+    sessions whose answers are waited for up to the limit even so: a cancel is on its way, or their own lock_timeout.
     Raises ServerError where the observer is lost.
     """
     late = _Late(observer, limit)
@@ -115,7 +115,7 @@ def settle(
         if _receive(sessions, proceed, 0):  # something moved while we looked: look again at once
             pause = 0.0
             continue
-        if len(waiting) == len(pending) and (until not in pending or late.seconds > limit):
+        if len(waiting) == len(pending) and (set(until).isdisjoint(pending) or late.seconds > limit):
             return Settled(waiting=waiting, cancelled=late.cancelled)
         pause = min(max(2 * pause, FIRST_LOOK), LONGEST_PAUSE)
         late.stop([sessions[name] for name in pending if name not in waiting])
@@ -182,9 +182,10 @@ class _Late:
         return frozenset(self._stopped)
 
     def stop(self, running: Iterable[Connection]) -> None:
-        hard = int(self.seconds / self._limit)
+        hardest = int(self.seconds / self._limit)
         for session in running:
-            if hard <= self._stopped.get(session.name, 0):
+            hard = self._stopped.get(session.name, 0) + 1
+            if hard > hardest:
                 continue
             self._stopped[session.name] = hard
             match hard:

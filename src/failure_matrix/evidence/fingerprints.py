@@ -128,14 +128,13 @@ class Fingerprints:
         names = {f"state/{id}", f"observations/{id}"}
         names |= {f"action/{name}" for name, action in self._catalogue.actions.items() if _touches(action, id)}
         names |= {f"event/{name}" for name, event in self._catalogue.events.items() if id in _ends(event.moves)}
-        names |= {f"scenario/{scenario}" for scenario in scenarios}
-        return self._with_schema(names)
+        return self._with_schema(names) | {f"scenario/{scenario}" for scenario in scenarios}
 
     def move_rests_on(self, source: str, by: str, target: str, scenarios: Iterable[str]) -> frozenset[str]:
         """What a move's verdict rests on: who makes it, the two predicates, its witnesses."""
         kind = "action" if by in self._catalogue.actions else "event"
         names = {f"{kind}/{by}", *(f"state/{id}" for id in (source, target) if id != ABSENT)}
-        return self._with_schema(names | {f"scenario/{scenario}" for scenario in scenarios})
+        return self._with_schema(names) | {f"scenario/{scenario}" for scenario in scenarios}
 
     def cell_rests_on(self, state: str, action: str, caller: str | None) -> frozenset[str]:
         """What a cell's verdict rests on: the predicate, the action, the caller."""
@@ -149,7 +148,7 @@ class Fingerprints:
             for id, scenario in self._catalogue.scenarios.items()
             if any(action in (step.do, step.carries_out) for step in scenario.steps)
         }
-        return self._with_schema({f"action/{action}"} | doing)
+        return self._with_schema({f"action/{action}"}) | doing
 
     def population_rests_on(self, subject: str) -> frozenset[str]:
         """What the population probe rests on: the subject with its values, and every predicate of it."""

@@ -30,11 +30,7 @@ def read(written: str) -> int | str:
 def moved(now: Value, written: str) -> int | str:
     """Give the time that a step sets. Raises Backwards, as far as the two can be compared."""
     then = read(written)
-    if isinstance(now, int) and isinstance(then, int):
-        backwards = then < now
-    else:
-        backwards = _earlier(str(then), str(now))
-    if backwards:
+    if (isinstance(now, int) and isinstance(then, int) and then < now) or _earlier(str(then), str(now)):
         raise Backwards(f"the clock is at {now}, and does not go back to {then}")
     return then
 

@@ -32,6 +32,7 @@ class Entry:
     blame: Blame = field(default_factory=Blame)
     answer: Answer | None = None
     in_transaction: bool = False
+    late: float | None = None  # seconds after which it was cancelled
     waits: tuple[str, ...] = ()
     releases: list[int] = field(default_factory=list)
     released_by: int | None = None
@@ -60,6 +61,8 @@ def describe(step: Step) -> str:
             return f"{who}ran {' '.join(sql.text.split())[:40]}"
         case Step(kill=str() as session):
             return f"killed {session}"
+        case Step(in_=str(), event=str() as event):
+            return f"{who}had event {event}"
         case Step(at=str() as at):
             return f"clock at {at}"
         case _:

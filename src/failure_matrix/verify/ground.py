@@ -17,7 +17,7 @@ from failure_matrix.database.connection import Connection, Request, ServerError
 from failure_matrix.database.waiting import Observer, answers
 
 CLEAN_UP_LIMIT = 1.0  # seconds for a cancelled statement to end before its backend is ended
-LOOK_LIMIT = "1s"  # how long the observer waits behind an ACCESS EXCLUSIVE lock before it could not look
+LOOK_LIMIT = "200ms"  # how long the observer waits behind an ACCESS EXCLUSIVE lock before it could not look
 
 # Everything that DDL changes, of objects that are not the server's own. pg_class without what TRUNCATE changes.
 _SHAPE = """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from failure_matrix.catalogue.model import ABSENT, Catalogue
 from failure_matrix.database.classify import KeyText, Misfit
@@ -14,6 +15,7 @@ from failure_matrix.verify.judge import Standing
 from failure_matrix.verify.moves import Deed, Edge, find_path
 
 Where = tuple[str, KeyText]  # subject and key
+Thing = TypeVar("Thing")
 
 
 @dataclass(kw_only=True)
@@ -24,6 +26,7 @@ class Transaction:
     deeds: list[Deed] = field(default_factory=list)
     meanwhile: list[tuple[Where, Edge]] = field(default_factory=list)  # what others committed
     since: list[Deed] = field(default_factory=list)  # events
+    savepoints: list[tuple[str | None, int]] = field(default_factory=list)  # each with the number of deeds before it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +48,45 @@ class Ledger:
         self._events: list[Deed] = []  # of this step
         self._unseen: dict[str, dict[Where, str]] = {}  # session -> uncommitted states it saw
         self._rolled_back: list[tuple[str, list[Deed]]] = []
+        self._prepared: dict[str | None, str] = {}  # name of a prepared transaction -> the session that prepared it
 
     def act(self, session: str, standing: Standing) -> None:
         """An action is sent: its transaction begins for us where it has not yet."""
         self._open.setdefault(session, Transaction(starts=standing))
 
-    def done(self, session: str, deed: Deed | None) -> None:
-        """An action ended in its session, with an effect or, with None, without."""
+    def done(self, session: str, deed: Deed | None, *, took: bool) -> None:
+        """An action ended in its session and did something, or may have; with None, surely nothing."""
         if deed is not None and session in self._open:
-            self._open[session].deeds.append(deed)
+            self._open[session].deeds.append(replace(deed, took=took))
+
+    def savepoint(self, session: str, name: str | None) -> None:
+        """The session set a savepoint."""
+        if session in self._open:
+            self._open[session].savepoints.append((name, len(self._open[session].deeds)))
+
+    def rollback_to(self, session: str, name: str | None) -> None:
+        """What the session did after the savepoint never happened; one that is not known is older than any deed."""
+        transaction = self._open.get(session)
+        if transaction is not None:
+            while transaction.savepoints and transaction.savepoints[-1][0] != name:
+                transaction.savepoints.pop()
+            deeds = transaction.savepoints[-1][1] if transaction.savepoints else 0
+            del transaction.deeds[deeds:]
+
+    def prepare(self, session: str, name: str | None) -> None:
+        """The session's transaction is prepared, to be ended by any session."""
+        self._prepared[name] = session
+        _rename(self._open, session, _prepared(name))
+        _rename(self._unseen, session, _prepared(name))
+
+    def end_prepared(self, name: str | None, *, committed: bool) -> None:
+        """A prepared transaction ended at this step."""
+        self._prepared.pop(name, None)
+        self.end(_prepared(name), committed=committed)
+
+    def prepared_by(self) -> tuple[str, ...]:
+        """The sessions whose transactions are prepared."""
+        return tuple(sorted(set(self._prepared.values())))
 
     def event(self, deed: Deed) -> None:
         """An event happens at this step."""
@@ -101,8 +134,14 @@ class Ledger:
         return [deed for transaction in self._now for deed in transaction.deeds]
 
     def _path(self, where: Where, old: str, new: str) -> moves.Path | None:
-        starts = [old, *(state for t in self._now if isinstance(state := t.starts.get(where, ABSENT), str))]
+        """A path through what surely did something, else through all that may have."""
         deeds = self._deeds()
+        return self._path_by([deed for deed in deeds if deed.took], where, old, new) or self._path_by(
+            deeds, where, old, new
+        )
+
+    def _path_by(self, deeds: Sequence[Deed], where: Where, old: str, new: str) -> moves.Path | None:
+        starts = [old, *(state for t in self._now if isinstance(state := t.starts.get(where, ABSENT), str))]
         events = [*self._events, *(deed for transaction in self._now for deed in transaction.since)]
         return find_path(
             starts,
@@ -116,7 +155,7 @@ class Ledger:
     def _stayed(self, where: Where, state: str) -> Iterable[Change]:
         """Moves from a state to itself: declared, and made by an action that took effect on this very key."""
         for deed in self._deeds():
-            if (deed.subject, deed.own) == where and (state, state) in deed.edges:
+            if deed.took and (deed.subject, deed.own) == where and (state, state) in deed.edges:
                 yield self._change(where, state, state, (moves.Hop(by=deed.name, edge=(state, state)),))
 
     def saw(self, session: str, seen: Mapping[Where, str], committed: Standing) -> list[Change]:
@@ -162,3 +201,12 @@ class Ledger:
 
     def _uncommitted(self, state: str) -> bool:
         return self._catalogue.states[state].uncommitted
+
+
+def _prepared(name: str | None) -> str:
+    return f"the prepared transaction {name}"
+
+
+def _rename(things: dict[str, Thing], old: str, new: str) -> None:
+    if old in things:
+        things[new] = things.pop(old)

@@ -25,6 +25,7 @@ class Deed:
     others: frozenset[Edge] = frozenset()  # ``also``: of other rows of the subject
     subject: str | None = None  # the action's own
     own: KeyText | None = None  # the key its parameters bind, where they do
+    took: bool = True  # it surely did something, where what it answered tells
 
     def edges_for(self, subject: str, key: KeyText) -> frozenset[Edge]:
         """What this deed may do to one key."""

@@ -79,7 +79,7 @@ class Table:
             order = self._interleavings.order(rank)
             outcome = self._known(order)
             if outcome is None:
-                outcome = self._play(order)
+                outcome = self.play(order)
                 played += 1
             alike = gaps.cover(self._interleavings.block(outcome.beginning))
             yield Outcome(**{**vars(outcome), "alike": alike})
@@ -95,7 +95,8 @@ class Table:
             kept.update(step.keep)
         return None
 
-    def _play(self, order: Order) -> Outcome:
+    def play(self, order: Order) -> Outcome:
+        """Play one order on ground that is made as new."""
         self._ground.renew()
         self._stores.clear()
         world = World(self._ground, self._stores, self._script.setups)
@@ -105,8 +106,8 @@ class Table:
             failures = begin(self._catalogue, self._script, world, play)
             end = End.FAILED if failures else self._take(order, play)
         finally:
-            for session in world.sessions.values():
-                names.backend(session.pid, session.name)
+            for pid, session in world.backends:
+                names.backend(pid, session)
             world.close()
         entries = tuple(entry for entry in play.entries if entry.numbered.number)
         record = None

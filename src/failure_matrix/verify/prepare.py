@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from failure_matrix.catalogue.findings import CatalogueInvalid, Finding, Severity
 from failure_matrix.catalogue.model import Catalogue, Given, Place, Scalar
+from failure_matrix.database.classify import quoted
 from failure_matrix.database.cluster import Server
 from failure_matrix.database.connection import Connection, ServerError
 from failure_matrix.verify.stores import Stores
+
+GIVEN_LIMIT = 60.0  # seconds
+
+
+class NotGiven(Exception):
+    """What is given is not there afterwards. ``str()`` says why."""
 
 
 def make_template(catalogue: Catalogue, server: Server) -> str:
@@ -42,9 +49,11 @@ def run_schema(connection: Connection, text: str, place: Place, origin: str | No
 
 
 def give(connection: Connection, stores: Stores, given: Given) -> None:
-    """Insert the rows and write the files. Raises ServerError."""
+    """Run the SQL, insert the rows and write the files. Raises ServerError, NotGiven, EffectRefused."""
     if given.sql is not None:
-        connection.query(given.sql.text)
+        connection.query(given.sql.text, limit=GIVEN_LIMIT)
+        if connection.in_transaction:
+            raise NotGiven("its SQL leaves a transaction open: end it with COMMIT")
     for table, rows in given.tables.items():
         for row in rows:
             insert(connection, table, row)
@@ -59,14 +68,10 @@ def insert(connection: Connection, table: str, row: dict[str, Scalar]) -> None:
     if not row:
         connection.query(f"INSERT INTO {target} DEFAULT VALUES")
         return
-    columns = ", ".join(quoted(column) for column in row)
+    columns = ", ".join(map(quoted, row))
     places = ", ".join(f"${number}" for number in range(1, len(row) + 1))
     values = [_untyped(value) for value in row.values()]
     connection.query(f"INSERT INTO {target} ({columns}) VALUES ({places})", values)
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _untyped(value: Scalar) -> str | None:

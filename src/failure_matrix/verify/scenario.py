@@ -49,8 +49,8 @@ def run(
         if not beginning:
             _play_own(unfolded, play, _Rests(watch, unfolded.id, ground, world, play))
     finally:
-        for session in world.sessions.values():
-            names.backend(session.pid, session.name)
+        for pid, session in world.backends:
+            names.backend(pid, session)
         world.close()
     transcript = Transcript(catalogue, play, names)
     record = _record(catalogue, unfolded, transcript, beginning, fingerprint)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from failure_matrix.catalogue.model import Catalogue, Given, Scenario, SessionSetup
+from failure_matrix.catalogue.model import Catalogue, Given, Place, Scenario, SessionSetup
 from failure_matrix.database.connection import ServerError
-from failure_matrix.evidence.records import Failure
-from failure_matrix.verify.entry import Numbered
+from failure_matrix.evidence.records import Failure, FailureKind
+from failure_matrix.verify.entry import Entry, Numbered, describe
 from failure_matrix.verify.play import Play, Stop
-from failure_matrix.verify.prepare import give
+from failure_matrix.verify.prepare import NotGiven
+from failure_matrix.verify.stores import EffectRefused
 from failure_matrix.verify.world import World
 
 
@@ -18,6 +19,7 @@ class Script:
     """A scenario with all that it inherits by ``after``."""
 
     id: str
+    first: str  # the scenario that the chain of ``after`` begins with
     scenario: Scenario
     given: Given
     before: tuple[Numbered, ...]  # the steps of the scenarios it begins after
@@ -41,6 +43,7 @@ def script(catalogue: Catalogue, id: str) -> Script:
         setups |= catalogue.scenarios[each].sessions
     return Script(
         id=id,
+        first=chain[0],
         scenario=catalogue.scenarios[id],
         given=catalogue.scenarios[chain[0]].given,
         before=tuple(steps[: len(steps) - own]),
@@ -51,28 +54,57 @@ def script(catalogue: Catalogue, id: str) -> Script:
 
 def begin(catalogue: Catalogue, unfolded: Script, world: World, play: Play) -> list[Failure]:
     """Put there what is given and play the steps of ``after``; what went wrong before the scenario's own first step."""
-    place = catalogue.place("scenarios", unfolded.id, "given")
+    place = catalogue.place("scenarios", unfolded.first, "given")
     try:
-        give(world.admin, world.stores, unfolded.given)
+        world.given(unfolded.given)
+    except (ServerError, NotGiven, EffectRefused) as why:
+        message = f"what is given could not be put there: {why}"
+        return [_not_given(place, "given", message, "what the schema takes", why)]
+    try:
+        failures = play.begin(place)
     except ServerError as error:
-        return [
-            Failure(
-                kind="given",
-                message=f"what is given could not be put there: {error}",
-                expected="rows that the schema takes",
-                observed=str(error),
-                place=f"{place.path}:{place.line}",
-            )
-        ]
-    failures = play.begin()
+        at = " ".join(world.culprit(None) or ("what is given",))
+        return [_not_given(place, "could-not-look", f"could not look at what is given: {at}: {error}", "a look", error)]
     for numbered in unfolded.before if not failures else ():
         try:
             play.play(numbered)
         except Stop:
-            return [_inherited(unfolded, failure) for entry in play.entries for failure in entry.failures]
-    return failures
+            return _inherited(catalogue, unfolded, play)
+    return failures or _still_waiting(catalogue, unfolded, play)
 
 
-def _inherited(unfolded: Script, failure: Failure) -> Failure:
-    message = f"it begins after {unfolded.scenario.after}, which fails: {failure.message}"
-    return failure.model_copy(update={"message": message})
+def _not_given(place: Place, kind: FailureKind, message: str, expected: str, why: Exception) -> Failure:
+    at = f"{place.path}:{place.line}"
+    return Failure(kind=kind, message=message, expected=expected, observed=str(why), place=at)
+
+
+def _inherited(catalogue: Catalogue, unfolded: Script, play: Play) -> list[Failure]:
+    """Why there is nothing to begin after: an earlier scenario fails, or ends by breaking something."""
+    after = f"it begins after {unfolded.scenario.after}, which"
+    found = [failure for entry in play.entries for failure in entry.failures]
+    if found:
+        return [failure.model_copy(update={"message": f"{after} fails: {failure.message}"}) for failure in found]
+    last = play.entries[-1]
+    broke = f"breaks {', '.join(last.breaks)}"
+    return [_before(catalogue, last, f"{after} {broke}, and is over then", "a scenario that breaks nothing", broke)]
+
+
+def _still_waiting(catalogue: Catalogue, unfolded: Script, play: Play) -> list[Failure]:
+    """A scenario that ends while a step waits is broken, and nothing begins after it."""
+    waiting = play.still_waiting() if unfolded.before else []
+    return [
+        _before(
+            catalogue,
+            entry,
+            f"it begins after {unfolded.scenario.after}, where {describe(entry.step)} and still waits",
+            "a scenario in which no step still waits",
+            f"waits for {', '.join(entry.waits)}",
+        )
+        for entry in waiting
+    ]
+
+
+def _before(catalogue: Catalogue, entry: Entry, message: str, expected: str, observed: str) -> Failure:
+    place = catalogue.place(*entry.numbered.path)
+    at = f"{place.path}:{place.line}"
+    return Failure(kind="given", message=message, expected=expected, observed=observed, place=at)

@@ -24,18 +24,26 @@ class Outcome:
 
     answer: Answer
     effect: Effect | None = None
-    ended: str | None = None  # "commit" or "rollback" where the step ended a transaction
+    rolled_back: bool = False  # by the script itself, which found nothing to do
 
     @property
-    def rows(self) -> int | None:
-        """Rows affected or returned by the last statement."""
-        return self.answer.last.affected if self.answer.last else None
+    def ran(self) -> bool:
+        return self.answer.error is None and not self.answer.lost
 
     @property
-    def changed_something(self) -> bool:
-        """Whether the step may have had an effect: it had no error and its last statement a row."""
-        return self.answer.error is None and not self.answer.lost and self.rows != 0
+    def took(self) -> bool:
+        """Whether it surely did something: a statement gave a row, or one that counts none ran."""
+        return self.ran and any(result.affected != 0 for result in self.answer.results)
 
+    @property
+    def did_nothing(self) -> bool:
+        """Whether it surely did nothing. A SELECT without rows may still have changed something, in WITH."""
+        return not self.ran or all(
+            result.affected == 0 and result.tag.startswith(_COUNTING) for result in self.answer.results
+        )
+
+
+_COUNTING = ("UPDATE", "DELETE", "INSERT", "MERGE")  # tags of statements that change just the rows they count
 
 Script = Generator[Request, Answer, Outcome]
 
@@ -57,9 +65,12 @@ def with_effect(text: str, values: Sequence[Value], effect: Effect, stores: Stor
     done = stores.apply(effect) if took else None
     if not in_transaction and not answer.lost:
         ended = yield Request(text="COMMIT" if done is not None and done.affected else "ROLLBACK")
-        answer = answer if ended.error is None else ended
+        answer = answer if ended.error is None and not ended.lost else ended
+    happened = done is not None and bool(done.affected)
     return Outcome(
-        answer=answer if done is None else _with_result(answer, done), effect=effect if done and done.affected else None
+        answer=answer if done is None else _with_result(answer, done),
+        effect=effect if happened else None,
+        rolled_back=not in_transaction and not happened,
     )
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 
-from failure_matrix.catalogue.model import SessionSetup
+from failure_matrix.catalogue.model import Given, SessionSetup
 from failure_matrix.database.classify import Situation
 from failure_matrix.database.connection import Answer, Connection, ServerError, Value
 from failure_matrix.database.waiting import Settled, settle
 from failure_matrix.verify.ground import Ground
+from failure_matrix.verify.prepare import give
 from failure_matrix.verify.scripts import Outcome, Script
 from failure_matrix.verify.stores import Stores
+
+WORLD = "world"  # the session of steps that are in none
+SET_UP_LIMIT = 10.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +35,7 @@ class World:
         self.stores = stores
         self.now: Value = 0
         self.sessions: dict[str, Connection] = {}
+        self.backends = [(ground.admin.pid, "the observer")]  # every backend there was, with its session's name
         self._scripts: dict[str, Script] = {}
         self.admin = ground.admin
 
@@ -45,12 +50,30 @@ class World:
             return found
         connection = self._ground.connection(name)
         self.sessions[name] = connection
-        setup = self._setups.get(name)
-        if setup is not None and setup.isolation is not None:
-            connection.query(f"SET default_transaction_isolation = '{setup.isolation}'")
-        if setup is not None and setup.setup is not None:
-            connection.query(setup.setup.text)
+        self.backends.append((connection.pid, name))
+        if name in self._setups:
+            self._set_up(connection, self._setups[name])
         return connection
+
+    def _set_up(self, connection: Connection, setup: SessionSetup) -> None:
+        try:
+            if setup.isolation is not None:
+                connection.query(f"SET default_transaction_isolation = '{setup.isolation}'")
+            if setup.setup is not None:
+                connection.query(setup.setup.text, limit=SET_UP_LIMIT)
+        except ServerError as error:
+            raise replace(error, message=f"{error.message} (in the set-up of session {connection.name})") from error
+
+    def given(self, given: Given) -> None:
+        """Put there what is given. Raises ServerError, NotGiven, EffectRefused."""
+        if given.sql is None:
+            give(self.admin, self.stores, given)
+            return
+        connection = self._ground.connection("given")  # what its SQL sets and holds must not stay
+        try:
+            give(connection, self.stores, given)
+        finally:
+            self._ground.give_back([connection])
 
     @property
     def at_rest(self) -> bool:
@@ -63,7 +86,7 @@ class World:
         request = next(script)
         self.sessions[name].send(request.text, request.values)
 
-    def settle(self, ended: Callable[[Ended], None], *, limit: float, until: str | None = None) -> Settled:
+    def settle(self, ended: Callable[[Ended], None], *, limit: float, until: Collection[str] = ()) -> Settled:
         """Let things settle; ``ended`` is told of each script that ends, as it ends. See ``waiting.settle``."""
 
         def proceed(name: str, answer: Answer) -> None:
@@ -87,6 +110,11 @@ class World:
     def look(self, previous: Situation | None) -> Situation:
         """Classify what is committed. Raises ServerError."""
         return self._ground.probe.look(self.admin, now=self.now, inventory=self.stores.inventory(), previous=previous)
+
+    def culprit(self, previous: Situation | None) -> tuple[str, ...] | None:
+        """Find what the server could not evaluate, as a path in the catalogue."""
+        probe, inventory = self._ground.probe, self.stores.inventory()
+        return probe.culprit(self.admin, now=self.now, inventory=inventory, previous=previous)
 
     def look_from(self, name: str) -> Situation:
         """Classify what a session sees. Raises ServerError; a failed transaction can see nothing."""

@@ -25,6 +25,7 @@ RULES: tuple[Callable[[Look], Iterator[Finding]], ...] = (
     steps.words_that_need_another,
     steps.effects,
     steps.expectations,
+    steps.spare_keys,
     steps.after_the_break,
     scenarios.after_cycles,
     scenarios.given_and_after,

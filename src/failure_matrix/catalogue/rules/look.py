@@ -74,16 +74,23 @@ class Look:
         }
 
     def moves(self) -> Iterator[tuple[Trail, Moves]]:
-        """Give every ``moves`` and ``also`` with its trail."""
+        """Give every ``moves`` and ``also`` with its trail: what may happen."""
         for name, action in self.catalogue.actions.items():
             yield ("actions", name, "moves"), action.moves
             yield ("actions", name, "also"), action.also
         for name, event in self.catalogue.events.items():
             yield ("events", name, "moves"), event.moves
 
+    def every_move(self) -> Iterator[tuple[Trail, Moves]]:
+        """Give the moves of hazards too, which happen and should not."""
+        yield from self.moves()
+        for name, action in self.catalogue.actions.items():
+            for number, hazard in enumerate(action.hazards):
+                yield ("actions", name, "hazards", number, "moves"), hazard.moves
+
     def edges(self) -> Iterator[tuple[Trail, str, str]]:
         """Give every declared move: where it stands, from, to; those to a ``$parameter`` left out."""
-        for trail, moves in self.moves():
+        for trail, moves in self.every_move():
             for source, targets in moves.items():
                 for number, target in enumerate(targets):
                     if not target.startswith("$"):

@@ -172,7 +172,7 @@ def sources_elsewhere(look: Look) -> Iterator[Finding]:
 def _known_at(look: Look, trail: Trail) -> set[str] | None:
     """Give the parameters that have values in SQL of the catalogue; None where steps and callers say."""
     match trail:
-        case ("catalogue" | "sessions", *_) | ("scenarios", _, "given" | "sessions", *_):
+        case ("catalogue" | "sessions", *_) | ("actions", _, "guards", *_) | ("scenarios", _, "given" | "sessions", *_):
             return set()  # sent as they stand
         case ("states", name, "observe", *_):
             subject = look.catalogue.subjects.get(look.catalogue.states[name].subject)
@@ -186,7 +186,7 @@ def _known_at(look: Look, trail: Trail) -> set[str] | None:
 def targets_by_parameter(look: Look) -> Iterator[Finding]:
     """Find moves to a ``$parameter`` that the action does not have."""
     nouns: dict[str, dict[str, Any]] = {"actions": look.catalogue.actions, "events": look.catalogue.events}
-    for trail, moves in look.moves():
+    for trail, moves in look.every_move():
         names = _names_of(nouns[trail[0]][trail[1]])
         for source, targets in moves.items():
             for number, target in enumerate(targets):

@@ -121,6 +121,8 @@ def _of_actions(look: Look, names: _Names) -> Iterator[Reference]:
         yield from names.to("action", (*trail, "instead_of"), action.instead_of, "stands instead of")
         for number, caller in enumerate(action.permits or ()):
             yield from names.to("caller", (*trail, "permits", number), caller, "permits")
+        for number, hazard in enumerate(action.hazards):
+            yield from names.to("caller", (*trail, "hazards", number, "caller"), hazard.caller, "has a hazard by")
         for state in action.refusal.means:
             yield from names.to_meaning((*trail, "refusal", "means", state, KEY), state)
         yield from _of_effect(names, (*trail, "store"), action.store)
@@ -143,7 +145,7 @@ def _targets(effect: StoreEffect | None) -> Iterator[tuple[str, str]]:
 
 
 def _of_moves(look: Look, names: _Names) -> Iterator[Reference]:
-    for trail, moves in look.moves():
+    for trail, moves in look.every_move():
         for source, targets in moves.items():
             yield from names.to_state((*trail, source, KEY), source, "moves from")
             for number, target in enumerate(targets):

@@ -35,6 +35,9 @@ def _of_nouns(look: Look) -> Iterator[tuple[Trail, Sql]]:
         for name, noun in getattr(catalogue, section).items():
             if noun.sql is not None:
                 yield (section, name, "sql"), noun.sql
+    for name, action in catalogue.actions.items():
+        for guard, sql in action.guards.drop.items():
+            yield ("actions", name, "guards", "drop", guard), sql
     for name, state in catalogue.states.items():
         for number, observation in enumerate(state.observe):
             if observation.sql is not None:

@@ -95,6 +95,16 @@ def expectations(look: Look) -> Iterator[Finding]:
         yield from _illegal(look, trail, step)
 
 
+def spare_keys(look: Look) -> Iterator[Finding]:
+    """Find spare keys that are no key of their subject."""
+    for name, subject in look.catalogue.subjects.items():
+        if subject.spare and set(subject.spare) != set(subject.key):
+            message = (
+                f"'spare' of subject '{name}' has {', '.join(subject.spare)}, and its key {', '.join(subject.key)}"
+            )
+            yield look.found("key-shape", ("subjects", name, "spare"), message, "write a value for every key parameter")
+
+
 def _expected(look: Look, trail: Trail, expected: Expected) -> Iterator[Finding]:
     catalogue = look.catalogue
     for subject, keys in expected.items():

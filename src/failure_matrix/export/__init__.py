@@ -1,0 +1,1 @@
+"""What a catalogue says, in the words of other tools."""
