@@ -101,7 +101,8 @@ def test_a_check_dropped_makes_stale_what_rests_on_its_table(evidence: Evidence,
 
 
 def test_an_action_makes_stale_the_states_that_it_joins(evidence: Evidence, tmp_path: Path) -> None:
-    today = against(evidence, _changed(tmp_path, "UPDATE job SET state = 'held' WHERE id = :id AND", "UPDATE job SET state = 'held' WHERE :id = id AND"))  # fmt: skip
+    held = "UPDATE job SET state = 'held' WHERE "
+    today = against(evidence, _changed(tmp_path, f"{held}id = :id", f"{held}:id = id"))
     assert _not_verified(today) == dict.fromkeys(("ready", "held"), "changed since: action hold")
     stale = [(move.from_, move.by) for move in today.moves if move.verdict is Verdict.STALE]
     assert stale == [("ready", "hold")]
