@@ -112,6 +112,6 @@ def test_older_evidence_is_stale_where_the_catalogue_has_changed(
     capsys.readouterr()
     assert main(["build", "--evidence", "e.json"]) == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("stale: ")
-    page = Path("site/states/done.md").read_text(encoding="utf-8")
-    assert "stale" in page
-    assert "stale" not in Path("site/states/ready.md").read_text(encoding="utf-8")
+    published = files.read(Path("site/evidence.json"))
+    assert {state.id: str(state.verdict) for state in published.states} == {"ready": "verified", "done": "stale"}
+    assert "stale" in Path("site/states/done.md").read_text(encoding="utf-8")

