@@ -344,6 +344,12 @@ class Catalogue(Noun):
             path = path[:-1]
         return self.places.get(path) or Place(path=str(self.directory), line=1, column=1)
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Names, without their tables, of the columns that never reach evidence or pages."""
+        columns = (column for subject in self.subjects.values() for column in subject.hide)
+        return frozenset(column.rsplit(".", 1)[-1].strip('"') for column in columns)
+
     def states_of(self, subject: str) -> dict[str, State]:
         """The states of one subject, in the author's order."""
         return {id: state for id, state in self.states.items() if state.subject == subject}

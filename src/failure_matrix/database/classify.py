@@ -51,7 +51,7 @@ class Situation:
 def store_relations(stores: Mapping[str, object]) -> list[str]:
     """The WITH items that offer each store as a relation of its name."""
     return [
-        f'{quoted(name)} AS (SELECT * FROM jsonb_to_recordset(:{store_parameter(name)}::jsonb) AS ({_FILE_COLUMNS}))'
+        f"{quoted(name)} AS (SELECT * FROM jsonb_to_recordset(:{store_parameter(name)}::jsonb) AS ({_FILE_COLUMNS}))"
         for name in stores
     ]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import graphviz
@@ -17,7 +17,10 @@ from failure_matrix.evidence.records import Verdict
 from failure_matrix.site.book import Book, Move, file_name
 from failure_matrix.site.words import clip, prose, visible
 
-MOST_DRAWN = 300  # nodes that one picture can hold; past it, each state's page has its neighbourhood
+# Layout takes time that grows faster than the graph. Up to the first pair a picture is drawn with all its words,
+# up to the second quickly and without those of its edges, past it not at all: each state's page has its own.
+MOST_NAMED = (40, 80)  # nodes, edges
+MOST_DRAWN = (300, 600)
 MOST_NEIGHBOURS = 12
 MOST_LINES = 4  # of an edge's label
 
@@ -50,22 +53,31 @@ class Graph:
     caption: str
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    quick: bool = False  # laid out in few rounds, with straight lines
 
 
 def overview(book: Book, subject: str) -> Graph | None:
-    """All states and moves of a subject; None where it has no moves, or too many states for a picture."""
+    """All states and moves of a subject; None where it has no moves, or too much for a picture."""
     states = tuple(book.states_of[subject])
     moves = [move for id in states for move in book.moves_from.get(id, ()) if _known(book, move.to)]
     moves += [move for move in book.moves_from.get(ABSENT, ()) if move.to in book.states_of[subject]]
     absent = (ABSENT,) if any(ABSENT in (move.from_, move.to) for move in moves) else ()
-    if not moves or len(states) > MOST_DRAWN:
+    nodes = tuple(_node(book, id) for id in (*states, *absent))
+    edges = _edges(book, moves)
+    if not edges or not _within(MOST_DRAWN, nodes, edges):
         return None
+    named = _within(MOST_NAMED, nodes, edges)
     return Graph(
         name=f"moves-{file_name(subject)}",
         caption=f"States and moves of {clip(subject, 60)}",
-        nodes=tuple(_node(book, id) for id in (*states, *absent)),
-        edges=_edges(book, moves),
+        nodes=nodes,
+        edges=edges if named else tuple(replace(edge, label=()) for edge in edges),
+        quick=not named,
     )
+
+
+def _within(most: tuple[int, int], nodes: tuple[Node, ...], edges: tuple[Edge, ...]) -> bool:
+    return len(nodes) <= most[0] and len(edges) <= most[1]
 
 
 def neighbourhood(book: Book, id: str) -> Graph | None:
@@ -130,8 +142,9 @@ def _move_label(book: Book, move: Move) -> str:
 def dot(graph: Graph, direction: Direction) -> str:
     """DOT for one picture. Nodes are numbered: no name from a catalogue is ever a name here."""
     font = {"fontname": "Helvetica"}
+    rounds = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.3", "splines": "line"} if graph.quick else {}
     made = graphviz.Digraph(
-        graph_attr={"rankdir": direction, "bgcolor": "transparent", "nodesep": "0.35", "ranksep": "0.5"},
+        graph_attr={"rankdir": direction, "bgcolor": "transparent", "nodesep": "0.35", "ranksep": "0.5", **rounds},
         node_attr={"shape": "box", "style": "rounded", "fontsize": NODE_SIZE, "margin": "0.18,0.09", **font},
         edge_attr={"fontsize": EDGE_SIZE, **font},
     )

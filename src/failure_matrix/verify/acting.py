@@ -147,7 +147,7 @@ class Acting:
 
     def _take(self, entry: Entry, bound: Bound, session: str) -> None:
         entry.bound, entry.parameters = bound, dict(bound.parameters)
-        entry.text = " · ".join(part for part in (bound.text, str(bound.effect or "")) if part)
+        entry.text, entry.effect = bound.text or "", str(bound.effect or "")
         entry.blame = self._blame(entry.step, bound)
         if bound.text is not None:
             self._send(entry, bound, session)

@@ -25,7 +25,9 @@ class Entry:
     """What one step did and showed; completed when a later step sets it free."""
 
     numbered: Numbered
-    text: str = ""
+    text: str = ""  # the SQL, or what is done instead
+    effect: str = ""  # on a store
+    secret: frozenset[str] = frozenset()  # parameters whose values hidden columns gave
     parameters: dict[str, Scalar] = field(default_factory=dict)
     at: Value = None
     bound: Bound | None = None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from failure_matrix.catalogue.model import ABSENT, Expected, Row, Scalar, Step
+from failure_matrix.catalogue.model import ABSENT, Expected, Row, Step
 from failure_matrix.database.classify import KeyText, Misfit
 from failure_matrix.database.connection import Answer, Result
 from failure_matrix.evidence.records import Failure, FailureKind
+from failure_matrix.verify.hiding import HIDDEN
 from failure_matrix.verify.values import Kept, as_text, key_text, substitute
 
+Answered = tuple[str | None, ...]  # a row as the server wrote it
 Standing = Mapping[tuple[str, KeyText], str | Misfit]  # (subject, key) -> state, as one observer sees it
 
 
@@ -30,6 +32,7 @@ class Court:
     where: str  # "A did publish"
     place: Callable[..., str]  # path below the step -> file:line
     kept: Kept
+    hidden: frozenset[str] = frozenset()  # columns whose values are not told
     blame: Blame = field(default_factory=Blame)
 
     def failure(self, kind: FailureKind, message: str, expected: str, observed: str, *path: object) -> Failure:
@@ -46,9 +49,15 @@ class Court:
     def answer(self, answer: Answer) -> Iterator[Failure]:
         """Rows, returns, results, error and notices."""
         yield from self._error(answer)
+        step, last = self.step, answer.last
+        notices = tuple(as_text(substitute(text, self.kept)) or "" for text in step.notice or ())
+        if step.notice is not None and notices != answer.notices:
+            found = "; ".join(answer.notices) or "no notice"
+            yield self.failure(
+                "notice", "other notices than expected", "; ".join(notices) or "no notice", found, "notice"
+            )
         if answer.error is not None:
             return
-        step, last = self.step, answer.last
         affected = last.affected if last else None
         if step.rows is not None and affected != step.rows:
             yield self.failure(
@@ -58,8 +67,6 @@ class Court:
             yield from self._returns(step.returns, last, "returns")
         if step.results is not None:
             yield from self._results(answer.results)
-        if step.notice is not None and step.notice != answer.notices:
-            yield self.failure("notice", "other notices", "; ".join(step.notice), "; ".join(answer.notices), "notice")
 
     def _error(self, answer: Answer) -> Iterator[Failure]:
         expected, error = self.step.error, answer.error
@@ -81,18 +88,60 @@ class Court:
         columns = result.columns if result else ()
         rows = result.rows if result else ()
         wanted = [self._row(row, columns) for row in expected]
-        if [tuple(row) for row in rows] != wanted:
-            yield self.failure(
-                "returns", "other rows than expected", _table(expected, self.kept), _found(columns, rows), *path
-            )
+        if list(rows) != wanted:
+            message = self._difference(expected, wanted, columns, rows)
+            yield self.failure("returns", message, self._expected(expected, columns), self._found(columns, rows), *path)
 
     def _row(self, row: Row, columns: Sequence[str]) -> tuple[str | None, ...] | None:
         """The expected row in the result's column order, or None where it has other columns."""
         if isinstance(row, tuple):
-            return tuple(as_text(substitute(value, self.kept)) for value in row)
+            return tuple(as_text(substitute(value, self.kept)) for value in row) if len(row) == len(columns) else None
         if sorted(row) != sorted(columns):
             return None
         return tuple(as_text(substitute(row[column], self.kept)) for column in columns)
+
+    def _difference(
+        self,
+        expected: Sequence[Row],
+        wanted: Sequence[Answered | None],
+        columns: Sequence[str],
+        rows: Sequence[Answered],
+    ) -> str:
+        """The first thing that differs, in a few words."""
+        for row, cells in zip(expected, wanted, strict=True):
+            if cells is None:
+                names = f"{len(row)} columns" if isinstance(row, tuple) else f"columns {', '.join(row)}"
+                return f"other columns: {', '.join(columns) or 'none'}; expected {names}"
+        if len(rows) != len(wanted):
+            return f"{_rows(len(rows))}, expected {len(wanted)}"
+        for number, (found, cells) in enumerate(zip(rows, wanted, strict=True), 1):
+            for column, value, cell in zip(columns, found, cells or (), strict=True):
+                if value != cell:
+                    return f"row {number}: {column} is {self._cell(column, value)}, expected {self._cell(column, cell)}"
+        raise AssertionError("nothing differs")
+
+    def _expected(self, rows: Sequence[Row], columns: Sequence[str]) -> str:
+        told = []
+        for row in rows:
+            named = isinstance(row, dict)
+            names = tuple(row) if isinstance(row, dict) else columns if len(columns) == len(row) else ("",) * len(row)
+            values = row.values() if isinstance(row, dict) else row
+            cells = (
+                self._cell(name, as_text(substitute(value, self.kept)))
+                for name, value in zip(names, values, strict=True)
+            )
+            told.append(", ".join(f"{name} {cell}" if named else cell for name, cell in zip(names, cells, strict=True)))
+        return "; ".join(told) or "no row"
+
+    def _found(self, columns: Sequence[str], rows: Sequence[Answered]) -> str:
+        told = (
+            ", ".join(f"{column} {self._cell(column, value)}" for column, value in zip(columns, row, strict=True))
+            for row in rows
+        )
+        return "; ".join(told) or "no row"
+
+    def _cell(self, column: str, value: str | None) -> str:
+        return HIDDEN if column in self.hidden else "null" if value is None else value or "''"
 
     def _results(self, results: Sequence[Result]) -> Iterator[Failure]:
         expected = self.step.results or ()
@@ -164,23 +213,3 @@ def _rows(count: int | None) -> str:
 
 def _pattern(sqlstate: str, constraint: str | None) -> str:
     return f"{sqlstate} ({constraint})" if constraint else sqlstate
-
-
-def _table(rows: Sequence[Row], kept: Kept) -> str:
-    def value(scalar: Scalar) -> str:
-        text = as_text(substitute(scalar, kept))
-        return "null" if text is None else text
-
-    lines = (
-        ", ".join(map(value, row)) if isinstance(row, tuple) else ", ".join(f"{k} {value(v)}" for k, v in row.items())
-        for row in rows
-    )
-    return "; ".join(lines) or "no row"
-
-
-def _found(columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
-    lines = (
-        ", ".join(f"{column} {'null' if value is None else value}" for column, value in zip(columns, row, strict=True))
-        for row in rows
-    )
-    return "; ".join(lines) or "no row"

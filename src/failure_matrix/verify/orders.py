@@ -112,8 +112,9 @@ class Table:
         entries = tuple(entry for entry in play.entries if entry.numbered.number)
         record = None
         if end in (End.FAILED, End.BROKE):
-            steps = Transcript(self._catalogue, play, names).steps()
-            record = OrderRecord(steps=steps, failures=tuple(failures))
+            transcript = Transcript(self._catalogue, play, names)
+            steps = transcript.steps()
+            record = OrderRecord(steps=steps, failures=transcript.told(failures))
         whole = not self._alike or end in (End.HELD, End.WAITING)
         return Outcome(end=end, beginning=order if whole else order[: len(entries)], entries=entries, record=record)
 

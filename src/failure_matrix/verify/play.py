@@ -11,10 +11,11 @@ from failure_matrix.evidence.records import Failure, FailureKind
 from failure_matrix.verify import breaches, clock
 from failure_matrix.verify.acting import Acting, Impossible, Trouble
 from failure_matrix.verify.entry import Entry, Numbered, describe
+from failure_matrix.verify.hiding import Secrets
 from failure_matrix.verify.judge import Court, Standing
 from failure_matrix.verify.ledger import Ledger
 from failure_matrix.verify.looking import Looker
-from failure_matrix.verify.values import NotKept
+from failure_matrix.verify.values import NotKept, references
 from failure_matrix.verify.world import World
 
 LOCK_NOT_AVAILABLE = "55P03"
@@ -39,6 +40,8 @@ class Play:
         self._ledger = Ledger(catalogue)
         self._looker = Looker(catalogue)
         self._acting = Acting(catalogue, world, self._ledger, expects=expects)
+        self.secrets = Secrets(catalogue)
+        self._tainted: set[str] = set()  # names under which values of hidden columns are kept
         self.situation: Situation | None = None
         self.entries: list[Entry] = []
         self.given: Standing = {}  # as committed before the first step
@@ -55,6 +58,7 @@ class Play:
         self._acting.follow_wall()
         situation = self._world.look(None)
         self.situation = situation
+        self.secrets.saw(situation)
         self.given = self.standing = self._looker.committed(situation)
         found = breaches.misfits(self._catalogue, situation, self.standing, {})
         found += breaches.invariants(self._catalogue, situation)
@@ -91,7 +95,13 @@ class Play:
         raise Stop from why
 
     def _judge(self, entry: Entry, released: Sequence[Entry]) -> None:
+        self.secrets.bound(entry.parameters)
+        entry.secret = frozenset(
+            name for name, value in entry.step.with_.items() if not references(value).isdisjoint(self._tainted)
+        )
         for other in (entry, *released):
+            if other.answer is not None:
+                self.secrets.answered(other.answer)
             if other.late is not None:
                 limit = f"{other.late:g} s"
                 self._fail(other, "time-limit", f"no answer within {limit}", f"an answer within {limit}", "cancelled")
@@ -118,6 +128,7 @@ class Play:
                 self._fail(entry, "keep", f"nothing to keep as '{name}'", f"a row with {column}", found)
             else:
                 self.kept[name] = result.rows[0][result.columns.index(column)]
+                (self._tainted.add if column in self.secrets.names else self._tainted.discard)(name)
 
     def _classify(self, entry: Entry) -> None:
         court = self._court(entry)
@@ -153,6 +164,7 @@ class Play:
         found = breaches.misfits(self._catalogue, situation, self.standing, before)
         found += breaches.invariants(self._catalogue, situation)
         self.situation = situation
+        self.secrets.saw(situation)
         changes, undeclared = self._ledger.settle(before, self.standing)
         entry.changes += changes
         return found + breaches.undeclared(self._catalogue, undeclared, situation)
@@ -191,7 +203,14 @@ class Play:
             found = self._catalogue.place(*numbered.path, *path)
             return f"{found.path}:{found.line}"
 
-        return Court(step=entry.step, where=describe(entry.step), place=place, kept=self.kept, blame=entry.blame)
+        return Court(
+            step=entry.step,
+            where=describe(entry.step),
+            place=place,
+            kept=self.kept,
+            hidden=self.secrets.names,
+            blame=entry.blame,
+        )
 
     def _fail(self, entry: Entry, kind: FailureKind, message: str, expected: str, observed: str) -> None:
         entry.failures.append(self._court(entry).failure(kind, message, expected, observed))

@@ -117,7 +117,7 @@ def _record(
     catalogue: Catalogue, unfolded: Script, transcript: Transcript, beginning: list[Failure], fingerprint: str
 ) -> ScenarioRecord:
     steps = transcript.steps()
-    failures = [*beginning, *transcript.unsettled()]
+    failures = transcript.told([*beginning, *transcript.unsettled()])
     first = next((failure for step in steps for failure in step.failures), next(iter(failures), None))
     played = {step.number for step in steps}
     place = catalogue.place("scenarios", unfolded.id)
@@ -130,7 +130,7 @@ def _record(
         given=transcript.given(),
         steps=steps,
         not_run=tuple(numbered.number for numbered in unfolded.own if numbered.number not in played),
-        failures=tuple(failures),
+        failures=failures,
         fingerprint=fingerprint,
         place=f"{place.path}:{place.line}",
     )

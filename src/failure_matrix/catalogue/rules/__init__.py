@@ -8,7 +8,7 @@ from dataclasses import replace
 from failure_matrix.catalogue.findings import Finding, Severity
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.catalogue.rulebook import close_to
-from failure_matrix.catalogue.rules import parameters, references, scenarios, statements, states, steps
+from failure_matrix.catalogue.rules import parameters, proofs, references, scenarios, statements, states, steps
 from failure_matrix.catalogue.rules.look import Look
 
 RULES: tuple[Callable[[Look], Iterator[Finding]], ...] = (
@@ -39,6 +39,9 @@ RULES: tuple[Callable[[Look], Iterator[Finding]], ...] = (
     parameters.sources_elsewhere,
     parameters.targets_by_parameter,
     parameters.reserved_parameters,
+    proofs.sources_of_sweep,
+    proofs.unfenced_actions,
+    proofs.waived_things,
 )
 
 

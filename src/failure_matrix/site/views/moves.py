@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from failure_matrix.evidence.records import Verdict, Witness
 from failure_matrix.site.book import Book, Move, state_page, to_state, to_step
-from failure_matrix.site.diagrams import MOST_DRAWN, Graph, overview
+from failure_matrix.site.diagrams import Graph, overview
 from failure_matrix.site.standing import of_move
 from failure_matrix.site.tables import Table, TableRow
 from failure_matrix.site.words import Cell, Code, Link, Part, Phrase, Quiet, Target, count, join, line, prose, say
@@ -49,13 +49,12 @@ def _by_subject(book: Book) -> dict[str, list[Move]]:
 
 
 def _subject(book: Book, id: str, found: list[Move]) -> SubjectMoves:
-    states = len(book.states_of.get(id, ()))
-    many = states > MOST_DRAWN
+    graph = overview(book, id) if id in book.states_of else None
     return SubjectMoves(
         subject=id,
         table=moves_table(book, found, f"Moves of {id}"),
-        graph=overview(book, id) if id in book.states_of else None,
-        undrawn=f"{states:,} states are too many for one picture; each state's page has its own." if many else "",
+        graph=graph,
+        undrawn="" if graph else "They are too many for one picture; each state's page draws what is one move away.",
     )
 
 
