@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from failure_matrix.catalogue.model import Catalogue, Scalar, Sql, State, Subject
@@ -18,7 +19,9 @@ KeyText = tuple[str, ...]  # a key's values as the server writes them, in key or
 Inventory = Mapping[str, tuple[Mapping[str, Scalar], ...]]  # store -> files: name, bytes, sha256, modified
 
 SESSION_LIMIT = 5.0  # seconds that a session may take to look; it may wait for a lock
+_TEXTS = ("text", "character varying", "character", "name", "citext")  # of which empty text is a value
 _OFFENDING = '"an offending row"'  # no column is called so
+MOST_KNOWN = 10_000  # rows that a probe remembers
 _FILE_COLUMNS = "name text, bytes bigint, sha256 text, modified timestamptz"
 
 
@@ -39,12 +42,15 @@ class Situation:
     rows: tuple[Row, ...] = ()
     offending: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # invariant -> offending rows, as JSON
 
-    def of(self, subject: str) -> dict[KeyText, list[Row]]:
+    def of(self, subject: str) -> Mapping[KeyText, Sequence[Row]]:
         """The rows of one subject by key; a key that stands twice has two."""
-        found: dict[KeyText, list[Row]] = {}
+        return self._by_subject.get(subject, {})
+
+    @cached_property
+    def _by_subject(self) -> dict[str, dict[KeyText, list[Row]]]:
+        found: dict[str, dict[KeyText, list[Row]]] = {}
         for row in self.rows:
-            if row.subject == subject:
-                found.setdefault(row.key, []).append(row)
+            found.setdefault(row.subject, {}).setdefault(row.key, []).append(row)
         return found
 
 
@@ -76,6 +82,10 @@ class Probe:
         self._previous_types = previous_types or {}
         self.statement = self._compose(with_invariants=True)
         self._for_sessions = self._compose(with_invariants=False)
+        # Most looks find what the look before them found: what was read once is not read again.
+        self._read: tuple[object, Situation] = ((), Situation())
+        self._known: dict[tuple[str | None, ...], Row] = {}
+        self._previous: tuple[Situation | None, dict[str, Value]] = (None, self._values_of(None))
 
     def _compose(self, *, with_invariants: bool) -> Statement:
         parts = [
@@ -99,7 +109,7 @@ class Probe:
         items, subjects = [], self._catalogue.subjects
         for id, types in self._previous_types.items():
             columns = ", ".join(
-                f"(was ->> {place})::{type} AS {quoted(name)}"
+                f"{_previous_value(place, type, in_key=place < len(subjects[id].key))} AS {quoted(name)}"
                 for (name, place), type in zip(previous_columns(subjects[id]).items(), types, strict=True)
             )
             name = previous_relation(id)
@@ -132,7 +142,7 @@ class Probe:
             try:
                 connection.query(asked.text, _bound(asked, values))
             except ServerError:
-                return path
+                return None if connection.lost else path
         return None
 
     def _alone(self) -> Iterator[tuple[tuple[str, ...], Statement]]:
@@ -151,7 +161,19 @@ class Probe:
         asked = _bound(self._for_sessions, values)
         return self.read(connection.query(self._for_sessions.text, asked, limit=SESSION_LIMIT))
 
+    def request_without_invariants(self, *, now: Value, inventory: Inventory) -> Request:
+        """The probe of states alone, to send; ``read`` takes what comes back."""
+        values = _bound(self._for_sessions, {"now": now, **store_values(inventory)})
+        return Request(prepared="probe of states", text=self._for_sessions.text, values=values)
+
     def _previous_values(self, previous: Situation | None) -> dict[str, Value]:
+        known, values = self._previous
+        if known is not previous:
+            values = self._values_of(previous)
+            self._previous = (previous, values)
+        return values
+
+    def _values_of(self, previous: Situation | None) -> dict[str, Value]:
         values: dict[str, Value] = {}
         for id in self._previous_types:
             rows = [row for row in previous.rows if row.subject == id] if previous is not None else []
@@ -167,20 +189,36 @@ class Probe:
         return [*row.key, ",".join(committed), *row.shown]
 
     def read(self, result: Result) -> Situation:
-        """What the probe's rows say."""
+        """What the probe's rows say; the same object where they say the same as the last time."""
+        before, situation = self._read
+        if before != result.rows:
+            situation = self._situation(result)
+            self._read = (result.rows, situation)
+        return situation
+
+    def _situation(self, result: Result) -> Situation:
         rows: list[Row] = []
         offending: dict[str, list[str]] = {}
-        for kind, key, bits, shown in result.rows:
+        for answered in result.rows:
+            kind, _, _, shown = answered
             if kind is None:
                 continue
             if kind.startswith("!"):
                 offending.setdefault(self._invariants[int(kind[1:])], []).append(shown or "")
                 continue
-            id = self._subjects[int(kind)][0]
-            matches = tuple(state for state, bit in zip(self._states[id], bits or "", strict=True) if bit == "1")
-            rows.append(Row(subject=id, key=_key(key), matches=matches, shown=tuple(json.loads(shown or "[]"))))
+            row = self._known.get(answered)
+            if row is None:
+                if len(self._known) > MOST_KNOWN:
+                    self._known.clear()
+                row = self._known[answered] = self._row(*answered)
+            rows.append(row)
         rows.sort(key=lambda row: (row.subject, row.key))
         return Situation(rows=tuple(rows), offending={id: tuple(sorted(found)) for id, found in offending.items()})
+
+    def _row(self, kind: str | None, key: str | None, bits: str | None, shown: str | None) -> Row:
+        id = self._subjects[int(kind or 0)][0]
+        matches = tuple(state for state, bit in zip(self._states[id], bits or "", strict=True) if bit == "1")
+        return Row(subject=id, key=_key(key), matches=matches, shown=tuple(json.loads(shown or "[]")))
 
 
 def _key(text: str | None) -> KeyText:
@@ -216,6 +254,12 @@ def previous_columns(subject: Subject) -> dict[str, int]:
     """
     names = (*subject.key, "in_state", *(column.rsplit(".", 1)[-1].strip('"') for column in subject.show))
     return {name: place for place, name in reversed(list(enumerate(names)))}
+
+
+def _previous_value(place: int, type: str, *, in_key: bool) -> str:
+    """One column of a previous row; in a key, NULL has been written as empty text."""
+    value = f"(was ->> {place})"
+    return f"NULLIF({value}, '')::{type}" if in_key and type not in _TEXTS else f"{value}::{type}"
 
 
 def previous_types(catalogue: Catalogue, connection: Connection, inventory: Inventory) -> dict[str, tuple[str, ...]]:

@@ -262,18 +262,25 @@ class Connection:
         """Send several statements at once and wait for all answers, in order: one round trip.
 
         After one that fails, the rest of its segment does not run and gives None; the next segment does.
+        Raises ServerError where the connection is or gets lost.
         """
         names = [[request.prepared and self._prepare_once(request) for request in segment] for segment in segments]
-        self._pg.enter_pipeline_mode()
-        for segment, prepared in zip(segments, names, strict=True):
-            for request, name in zip(segment, prepared, strict=True):
-                self._send_in_pipeline(request, name)
-            self._pg.pipeline_sync()
         answers: list[Result | ServerError | None] = []
-        for segment in segments:
-            answers += [self._next_in_pipeline() for _ in segment]
-            self._wait_for_result()  # of the sync
-        self._pg.exit_pipeline_mode()
+        if not any(segments):
+            return answers
+        try:
+            self._pg.enter_pipeline_mode()
+            for segment, prepared in zip(segments, names, strict=True):
+                for request, name in zip(segment, prepared, strict=True):
+                    self._send_in_pipeline(request, name)
+                self._pg.pipeline_sync()
+            for segment in segments:
+                answers += [self._next_in_pipeline() for _ in segment]
+                self._wait_for_result()  # of the sync
+            self._pg.exit_pipeline_mode()
+        except OperationalError as exc:
+            self._lose()
+            raise _lost() from exc
         self._notices.clear()
         return answers
 
@@ -372,11 +379,15 @@ def _server_error(result: pq.abc.PGresult) -> ServerError:
 
 
 def _result(result: pq.abc.PGresult) -> Result:
-    columns = tuple(_text(result.fname(i)) for i in range(result.nfields))
-    rows = tuple(
-        tuple(None if (raw := result.get_value(r, c)) is None else _text(raw) for c in range(result.nfields))
-        for r in range(result.ntuples)
-    )
-    types = tuple(result.ftype(i) for i in range(result.nfields))
-    affected = result.command_tuples
-    return Result(tag=_text(result.command_status), affected=affected, columns=columns, types=types, rows=rows)
+    tag, affected, width = _text(result.command_status), result.command_tuples, result.nfields
+    if not width:
+        return Result(tag=tag, affected=affected)
+    columns = tuple([_text(result.fname(i)) for i in range(width)])
+    types = tuple([result.ftype(i) for i in range(width)])
+    value = result.get_value
+    rows = tuple([tuple([_cell(value(r, c)) for c in range(width)]) for r in range(result.ntuples)])
+    return Result(tag=tag, affected=affected, columns=columns, types=types, rows=rows)
+
+
+def _cell(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode(errors="replace")

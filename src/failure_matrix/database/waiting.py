@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from failure_matrix.database.connection import Answer, Connection, Request
 
-FIRST_LOOK = 0.0003  # seconds; most statements have answered by then
+FIRST_LOOK, LATEST_FIRST_LOOK = 0.0003, 0.0015  # seconds; most statements have answered by then
 LONGEST_PAUSE = 0.005  # seconds between two looks
 PREPARED = "a prepared transaction"  # what a session waits for where no session holds the lock
 
@@ -45,6 +45,16 @@ class Observer:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._usual = 0.0  # seconds that steps took which nothing held up, the last ones most
+
+    def answered(self, seconds: float) -> None:
+        """A step took so long that was not looked at."""
+        self._usual += (seconds - self._usual) / 8
+
+    @property
+    def patience(self) -> float:
+        """How long to wait for an answer before a look: on a busy machine a look too early costs more than it gives."""
+        return min(max(2 * self._usual, FIRST_LOOK), LATEST_FIRST_LOOK)
 
     def blockers(self, pids: Collection[int]) -> dict[int, Blockers]:
         array = "{" + ",".join(map(str, pids)) + "}"
@@ -105,12 +115,15 @@ def settle(
     Raises ServerError where the observer is lost.
     """
     late = _Late(observer, limit)
-    pause = FIRST_LOOK
+    pause, looked = observer.patience, False
     while True:
         _receive(sessions, proceed, pause)
         pending = _pending(sessions)
         if not pending:
+            if not looked:
+                observer.answered(late.seconds)
             return Settled(waiting={}, cancelled=late.cancelled)
+        looked = True
         waiting = _look(observer, sessions, pending)
         if _receive(sessions, proceed, 0):  # something moved while we looked: look again at once
             pause = 0.0

@@ -26,7 +26,10 @@ class Verdict(StrEnum):
 
     @property
     def badness(self) -> int:
-        return list(Verdict).index(self)
+        return _BADNESS[self]
+
+
+_BADNESS = {verdict: place for place, verdict in enumerate(Verdict)}
 
 
 def worst(verdicts: Iterable[Verdict], *, default: Verdict = Verdict.VERIFIED) -> Verdict:

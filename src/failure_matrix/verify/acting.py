@@ -44,6 +44,7 @@ class Acting:
         self._waiting: dict[str, Entry] = {}  # in the order in which they were sent
         self._standing: Standing = {}
         self.kept: dict[str, Scalar] = {}
+        self.committed_nothing = False  # at this step: every session that answered left its transaction open
 
     def still_waiting(self) -> list[Entry]:
         """The steps that nothing has set free."""
@@ -60,6 +61,7 @@ class Acting:
         Raises NotKept, Impossible, Trouble, and ServerError of what is not the step's own SQL.
         """
         step, self._standing = entry.step, standing
+        self.committed_nothing = step.at is None and self._killed(step) is None
         waited = dict(self._waiting)
         free: list[Entry] = []
         if step.at is not None:
@@ -153,6 +155,7 @@ class Acting:
             self._send(entry, bound, session)
             return
         happened = True
+        self.committed_nothing = False
         if bound.effect is not None:
             outcome = effect_alone(bound.effect, self._world.stores)
             entry.answer, happened = outcome.answer, outcome.effect is not None
@@ -193,9 +196,12 @@ class Acting:
         entry.in_transaction = self._world.sessions[ended.session].in_transaction
         found = list(endings(outcome.answer.results, bound.text or "")) if bound and not bound.values else []
         committed = any(ending.end is End.COMMIT for ending in found)
+        if found or not entry.in_transaction:
+            self.committed_nothing = False
         deed = bound.deed if bound and (committed or not outcome.did_nothing) else None
         if deed is not None and (entry.session is None or (outcome.effect and entry.in_transaction)):
             self._ledger.event(deed)  # the world's, or a store's effect, which no transaction holds back
+            self.committed_nothing = False
         self._ledger.done(ended.session, deed, took=outcome.took)
         for ending in found:
             self._end(ended.session, ending)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Hazard, Looks, Moves, Scalar
+from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Hazard, Moves, Scalar
 from failure_matrix.catalogue.sql import parameters
 from failure_matrix.database.classify import KeyText, Misfit, Situation, state_of
 from failure_matrix.database.connection import Result, ServerError
 from failure_matrix.evidence.records import Outcome
 from failure_matrix.verify.bind import edges, event_deed
 from failure_matrix.verify.judge import Standing
-from failure_matrix.verify.moves import Edge, find_path
-from failure_matrix.verify.values import as_text, references
+from failure_matrix.verify.moves import find_path
+from failure_matrix.verify.refusal import answered, described, looks_refused
+from failure_matrix.verify.values import references
 
 Where = tuple[str, KeyText]
+
+NO_DUTY = "its requirement did not hold"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +29,11 @@ class Try:
     answer: Result | None
     error: ServerError | None
     after: Situation | None
+
+    @property
+    def rows(self) -> int:
+        """Rows affected or returned by the last statement."""
+        return (self.answer.affected or 0) if self.answer is not None else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +46,7 @@ class Assessment:
     sqlstate: str | None = None
     wrong: str | None = None
     note: str | None = None
+    ruins: str | None = None  # "state id" that must be empty and would not be, or "invariant id"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +54,25 @@ class _Change:
     where: Where
     old: str
     new: str | Misfit
+
+    @property
+    def name(self) -> str:
+        return f"{self.where[0]} {', '.join(self.where[1])}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    """One try in one cell, and what it would change."""
+
+    action: Action
+    state: str
+    sources: Mapping[str, Scalar]
+    tried: Try
+    permitted: bool  # this caller, in this state
+    hazard: Hazard | None
+    binds: bool  # the action names its row; otherwise it chooses one
+    changes: list[_Change]
+    own: _Change | None  # the cell's own change
 
 
 class Assessor:
@@ -65,22 +93,24 @@ class Assessor:
         """What this try means for (state, action, caller)."""
         action = self._catalogue.actions[id]
         changes = list(self._changes(tried.after)) if tried.after is not None else []
-        own = self._own(action, key, changes)
+        case = _Case(
+            action=action,
+            state=state,
+            sources=sources,
+            tried=tried,
+            permitted=permits(action, caller) and state in action.moves,
+            hazard=hazard_of(action, caller, state),
+            binds=binds_key(self._catalogue, action),
+            changes=changes,
+            own=self._own(action, key, sources, changes),
+        )
+        found = self._outcome(case)
+        elsewhere = self._elsewhere(case)
+        ruin, ruins = self._ruin(case, caller)
+        wrong = (elsewhere if case.own is None else None) or found.wrong or elsewhere or ruin
+        sqlstate = tried.error.sqlstate if tried.error is not None else None
         rows = tried.answer.affected if tried.answer is not None else None
-        found = self._outcome(action, caller, state, sources, tried, own, bool(changes))
-        wrong = (
-            found.wrong
-            or self._elsewhere(action, sources, changes, own)
-            or self._ruin(action, caller, sources, tried, changes)
-        )
-        return Assessment(
-            outcome=found.outcome,
-            to=found.to,
-            rows=rows,
-            sqlstate=tried.error.sqlstate if tried.error is not None else None,
-            wrong=wrong,
-            note=found.note,
-        )
+        return replace(found, rows=rows, sqlstate=sqlstate, wrong=wrong, ruins=ruins)
 
     def _changes(self, after: Situation) -> Iterator[_Change]:
         """Every key whose state or shown columns changed, as it would be committed."""
@@ -94,123 +124,132 @@ class Assessor:
             if new != old or (found is not None and found[0].shown != self._shown.get(where)):
                 yield _Change(where=where, old=old, new=new)
 
-    def _own(self, action: Action, key: KeyText, changes: list[_Change]) -> _Change | None:
-        """The cell's own change: of its row, or a new row where the key is generated."""
+    def _own(
+        self, action: Action, key: KeyText, sources: Mapping[str, Scalar], changes: list[_Change]
+    ) -> _Change | None:
+        """The cell's own change: of its row, or a new row where the key is generated; not what ``also`` declares."""
         where = (action.subject, key)
         own = next((change for change in changes if change.where == where), None)
-        if own is None and where not in self._standing and not binds_key(self._catalogue, action):
-            new = (each for each in changes if each.where[0] == action.subject and each.old == ABSENT)
-            own = next(new, None)
+        if binds_key(self._catalogue, action):
+            return own
+        if own is not None and isinstance(own.new, str) and not self._leads(action.moves, sources, own.old, own.new):
+            return None if self._leads(action.also, sources, own.old, own.new) else own
+        if own is None and where not in self._standing:
+            own = next((each for each in changes if each.where[0] == action.subject and each.old == ABSENT), None)
         return own
 
-    def _outcome(
-        self,
-        action: Action,
-        caller: str | None,
-        state: str,
-        sources: Mapping[str, Scalar],
-        tried: Try,
-        own: _Change | None,
-        anything: bool,
-    ) -> Assessment:
-        permitted = permits(action, caller) and state in action.moves
-        hazard = hazard_of(action, caller, state)
-        refused = own is None and _looks_refused(action, tried, changed=anything)
-        if own is None and refused:
-            return self._refused(action, permitted, hazard, tried)
-        if own is None and anything and not binds_key(self._catalogue, action):
-            return Assessment(outcome=Outcome.TOOK_ANOTHER)
-        new = state if own is None else own.new
-        if tried.error is not None or (own is None and not self._leads(action.moves, sources, state, state)):
-            if hazard is not None and tried.error is None and self._leads(hazard.moves, sources, state, state):
-                return Assessment(outcome=Outcome.UNSAFE, to=state)
-            return self._odd(action, tried, permitted)
+    def _outcome(self, case: _Case) -> Assessment:
+        if case.own is None and (refused := self._unmoved(case)) is not None:
+            return refused
+        new = case.state if case.own is None else case.own.new
         if isinstance(new, Misfit):
-            return Assessment(outcome=Outcome.MOVED, wrong=f"it leads to {new.kind} {' and '.join(new.states)}".strip())
-        return self._moved(action, sources, state, new, permitted, hazard, tried.duty)
+            return Assessment(outcome=Outcome.MOVED, wrong=f"{case.own.name if case.own else 'it'} {misfit(new)}")
+        return self._moved(case, new)
 
-    def _refused(self, action: Action, permitted: bool, hazard: Hazard | None, tried: Try) -> Assessment:
-        if not tried.duty:
-            return Assessment(outcome=Outcome.REFUSED, note="its requirement did not hold")
-        if permitted and binds_key(self._catalogue, action):
-            return Assessment(outcome=Outcome.REFUSED, wrong="it is permitted here, and was refused")
-        if hazard is not None:
-            return Assessment(outcome=Outcome.REFUSED, wrong="the hazard that is declared here no longer happens")
+    def _unmoved(self, case: _Case) -> Assessment | None:
+        """What it means that the cell's own row is as before; None for a declared move to the same state."""
+        action, tried = case.action, case.tried
+        looks = looks_refused(action, tried.answer, tried.error)
+        stays = tried.error is None and self._stays(case, action.moves)
+        if looks and not case.changes and not (case.permitted and stays and all(each.silent for each in looks)):
+            return self._refused(case)
+        if not case.binds and (case.changes or (tried.rows and self._takes_unseen(case))):
+            return None if not case.changes and stays else Assessment(outcome=Outcome.TOOK_ANOTHER)
+        if stays or (case.hazard is not None and tried.error is None and self._stays(case, case.hazard.moves)):
+            return None
+        return self._odd(case)
+
+    def _stays(self, case: _Case, moves: Moves) -> bool:
+        return self._leads(moves, case.sources, case.state, case.state)
+
+    def _takes_unseen(self, case: _Case) -> bool:
+        """Whether the action may take a row that looks as before."""
+        return any(old == new for old, new in edges(case.action.moves, case.sources))
+
+    def _refused(self, case: _Case) -> Assessment:
+        if not case.tried.duty:
+            return Assessment(outcome=Outcome.REFUSED, note=NO_DUTY)
+        if case.permitted and case.binds:
+            got = answered(case.tried.answer, case.tried.error)
+            return Assessment(outcome=Outcome.REFUSED, wrong=f"it is permitted here, and was refused: {got}")
+        if case.hazard is not None and case.binds and not case.permitted:
+            return Assessment(outcome=Outcome.REFUSED, wrong=_healed(case.hazard))
         return Assessment(outcome=Outcome.REFUSED)
 
-    def _odd(self, action: Action, tried: Try, permitted: bool) -> Assessment:
+    def _odd(self, case: _Case) -> Assessment:
         """Nothing happened, and it does not look as a refusal should."""
-        if not tried.duty:
-            return Assessment(outcome=Outcome.REFUSED, note="its requirement did not hold")
-        got = str(tried.error) if tried.error else f"{tried.answer.affected if tried.answer else 0} rows"
-        if permitted:
-            return Assessment(outcome=Outcome.REFUSED, wrong=f"it is permitted here, and changed nothing: {got}")
-        looks = " or ".join(map(_described, action.refusal.looks))
-        return Assessment(outcome=Outcome.REFUSED, wrong=f"refused, and it looks like {got}; declared is {looks}")
+        if not case.tried.duty:
+            return Assessment(outcome=Outcome.REFUSED, note=NO_DUTY)
+        got = answered(case.tried.answer, case.tried.error)
+        if case.permitted:
+            return Assessment(outcome=Outcome.REFUSED, wrong=f"it is permitted here, and nothing changed: {got}")
+        wrong = f"it changed nothing, and its answer is {got}; a refusal looks like {described(case.action)}"
+        return Assessment(outcome=Outcome.REFUSED, wrong=wrong)
 
-    def _moved(
-        self,
-        action: Action,
-        sources: Mapping[str, Scalar],
-        state: str,
-        new: str,
-        permitted: bool,
-        hazard: Hazard | None,
-        duty: bool,
-    ) -> Assessment:
-        if not duty:
-            return Assessment(outcome=Outcome.HELD_BACK, to=new)
-        if permitted and self._leads(action.moves, sources, state, new):
+    def _moved(self, case: _Case, new: str) -> Assessment:
+        if not case.tried.duty:
+            return Assessment(outcome=Outcome.HELD_BACK, to=new, note=NO_DUTY)
+        if case.permitted and self._leads(case.action.moves, case.sources, case.state, new):
             return Assessment(outcome=Outcome.MOVED, to=new)
-        if hazard is not None and self._leads(hazard.moves, sources, state, new):
+        if case.hazard is not None and self._leads(case.hazard.moves, case.sources, case.state, new):
             return Assessment(outcome=Outcome.UNSAFE, to=new)
-        expected = f"declared is {', '.join(action.moves[state])}" if permitted else "it must be refused"
-        did = f"it moved to {new}" if new != state else "it changed the row"
+        expected = f"declared is {', '.join(case.action.moves[case.state])}" if case.permitted else "it must be refused"
+        stayed = "it was accepted" if case.own is None else "it changed the row"
+        did = f"it moved to {new}" if new != case.state else stayed
         return Assessment(outcome=Outcome.MOVED, to=new, wrong=f"{did}; {expected}")
 
     def _leads(self, moves: Moves, sources: Mapping[str, Scalar], old: str, new: str) -> bool:
+        """Whether a declared move goes from one state to the other, be it through the commit."""
         found = edges(moves, sources)
-        return (old, new) in found or self._path(found, old, new)
-
-    def _path(self, found: frozenset[Edge], old: str, new: str) -> bool:
         path = find_path([old], new, deeds=[found], names=[""], meanwhile=(), since=self._commit)
         return path is not None
 
-    def _elsewhere(
-        self, action: Action, sources: Mapping[str, Scalar], changes: list[_Change], own: _Change | None
-    ) -> str | None:
+    def _elsewhere(self, case: _Case) -> str | None:
         """A change of another row that nothing declares."""
-        chooses = not binds_key(self._catalogue, action)
-        for change in changes:
-            if change is own or isinstance(change.new, Misfit):
+        for change in case.changes:
+            if change is case.own or isinstance(change.new, Misfit):
                 continue
-            same = change.where[0] == action.subject
-            allowed = dict(action.also) if same and not chooses else {**action.also, **action.moves}
+            same = change.where[0] == case.action.subject
             if change.old == change.new and not same:
                 continue
-            if not self._leads(allowed, sources, change.old, change.new):
-                name = f"{change.where[0]} {', '.join(change.where[1])}"
-                return f"it also changed {name}: {change.old} -> {change.new}"
+            allowed = [case.action.also] if same and case.binds else [case.action.also, case.action.moves]
+            allowed += [case.hazard.moves] if case.hazard is not None and not same else []
+            if not any(self._leads(moves, case.sources, change.old, change.new) for moves in allowed):
+                if change.old == change.new:
+                    return f"it also changed {change.name}, which stays {change.old}"
+                return f"it also changed {change.name}: {change.old} -> {change.new}"
         return None
 
-    def _ruin(
-        self, action: Action, caller: str | None, sources: Mapping[str, Scalar], tried: Try, changes: list[_Change]
-    ) -> str | None:
-        """What must never be: no single state, an illegal one, a broken invariant."""
-        for change in changes:
-            name = f"{change.where[0]} {', '.join(change.where[1])}"
+    def _ruin(self, case: _Case, caller: str | None) -> tuple[str | None, str | None]:
+        """What must never be, in words and by name: no single state, an illegal one, a broken invariant."""
+        for change in case.changes:
             if isinstance(change.new, Misfit):
-                return f"{name} is {change.new.kind} {' and '.join(change.new.states)}".strip()
+                return f"{change.name} {misfit(change.new)}", None
             if change.new == ABSENT or not self._catalogue.states[change.new].illegal:
                 continue
-            hazard = hazard_of(action, caller, change.old)
-            if hazard is None or not self._leads(hazard.moves, sources, change.old, change.new):
-                return f"{name} is {change.new}, which must be empty"
-        if tried.after is not None:
-            for id, rows in tried.after.offending.items():
+            hazard = hazard_of(case.action, caller, change.old)
+            if hazard is None or not self._leads(hazard.moves, case.sources, change.old, change.new):
+                return f"{change.name} is {change.new}, which must be empty", f"state {change.new}"
+        if case.tried.after is not None:
+            for id, rows in case.tried.after.offending.items():
                 if self._offending.get(id) != rows:
-                    return f"invariant {id} is broken: {rows[0]}"
-        return None
+                    return f"invariant {id} is broken: {rows[0]}", f"invariant {id}"
+        return None, None
+
+
+def _healed(hazard: Hazard) -> str:
+    return f"the hazard that is declared here no longer happens ({hazard.because}): take it out of the catalogue"
+
+
+def misfit(found: Misfit) -> str:
+    """Why a key is in no single state, in words that follow its name."""
+    match found.kind:
+        case "unclassified":
+            return "is in no state"
+        case "ambiguous":
+            return f"is in {len(found.states)} states at once: {', '.join(found.states)}"
+        case "duplicate-key":
+            return f"stands {len(found.rows)} times in the relation"
 
 
 def permits(action: Action, caller: str | None) -> bool:
@@ -236,33 +275,3 @@ def binds_key(catalogue: Catalogue, action: Action) -> bool:
     for name, column in (*subject.key.items(), *subject.offers.items()):
         names.setdefault(column, set()).add(name)
     return all(names[column] & used for column in subject.key.values())
-
-
-def _looks_refused(action: Action, tried: Try, *, changed: bool) -> bool:
-    return not changed and any(_matches(looks, tried) for looks in action.refusal.looks)
-
-
-def _matches(looks: Looks, tried: Try) -> bool:
-    error, answer = tried.error, tried.answer
-    if looks.error is not None:
-        if error is None or error.sqlstate != looks.error.sqlstate:
-            return False
-        return looks.error.constraint in (None, error.constraint)
-    if error is not None:
-        return False
-    rows = answer.affected if answer is not None else 0
-    if looks.rows is not None and rows != looks.rows:
-        return False
-    if looks.returns is not None:
-        found = [tuple(row) for row in (answer.rows if answer is not None else ())]
-        wanted = [tuple(as_text(v) for v in (row if isinstance(row, tuple) else row.values())) for row in looks.returns]
-        return found == wanted
-    return True
-
-
-def _described(looks: Looks) -> str:
-    if looks.error is not None:
-        return f"error {looks.error.sqlstate}"
-    if looks.returns is not None:
-        return "the rows of refusal.looks"
-    return "a row that changes nothing" if looks.silent else f"{looks.rows} rows"

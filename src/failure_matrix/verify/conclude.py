@@ -56,7 +56,8 @@ def conclude(
     catalogue: Catalogue, major: int, seen: Seen, fingerprints: Fingerprints, run: Run, *, today: date
 ) -> Evidence:
     """The evidence of one verification."""
-    conclusion = Conclusion(catalogue, seen, fingerprints, Waiving(catalogue, today))
+    whole = seen.sweep is not None and len(seen.scenarios) == len(catalogue.scenarios)
+    conclusion = Conclusion(catalogue, seen, fingerprints, Waiving(catalogue, today, whole=whole))
     evidence = Evidence(
         catalogue=CatalogueRecord(title=catalogue.settings.title, fingerprint=fingerprints.catalogue()),
         postgresql=PostgreSQL(major=major),
@@ -88,6 +89,7 @@ class Conclusion:
         self._reached = witnesses.reached(catalogue, seen.scenarios)
         self.scenarios = tuple(self._judged(f"scenario {record.id}", record) for record in seen.scenarios)
         self._failures = list(self._all_failures())
+        self._ruined = dict(self._all_ruins())
         self.moves = tuple(self._move(key, found) for key, found in self._moved.items())
         self.cells = tuple(self._judged_cells())
         self.guards = tuple(self._judged(f"guard {guard.action} {guard.guard}", guard) for guard in seen.guards)
@@ -99,6 +101,7 @@ class Conclusion:
 
     def _judged(self, name: str, record: Judgeable) -> Judgeable:
         if record.verdict is None:
+            self._waiving.untried(name)
             return record
         verdict, because = self._waiving.judge(name, record.verdict, record.because)
         return record.model_copy(update={"verdict": verdict, "because": because})
@@ -108,13 +111,20 @@ class Conclusion:
             return
         for cell in cells(self._catalogue, self._seen.sweep.tallies, self._moved, self._reached):
             caller = f" {cell.caller}" if cell.caller else ""
-            yield self._judged(f"cell {cell.state} {cell.action}{caller}", cell)
+            name = f"cell {cell.state} {cell.action}{caller}"
+            yield self._judged(name, cell)
 
     def _all_failures(self) -> Iterator[tuple[Verdict, str, Failure]]:
         """Every failure of a step or scenario, as bad as its scenario's verdict."""
         for scenario in self.scenarios:
             for failure in (*scenario.failures, *(failure for step in scenario.steps for failure in step.failures)):
                 yield scenario.verdict, scenario.id, failure
+
+    def _all_ruins(self) -> Iterator[tuple[str, str]]:
+        """What a try of the sweep ruins: ``state id`` or ``invariant id``, and how."""
+        for cell, tally in self._seen.sweep.tallies.items() if self._seen.sweep is not None else ():
+            if tally.bad is not None and tally.bad[0].ruins is not None:
+                yield tally.bad[0].ruins, f"cell {_called(*cell)}: {tally.bad[0].wrong}"
 
     def _move(self, key: witnesses.MoveKey, found: list[Witness]) -> MoveRecord:
         source, by, target = key
@@ -148,6 +158,8 @@ class Conclusion:
         for verdict, scenario, failure in self._failures:
             if id in failure.states or state.subject in failure.subjects:
                 return verdict, f"{scenario}: {failure.message}"
+        if f"state {id}" in self._ruined:
+            return Verdict.BROKEN, self._ruined[f"state {id}"]
         if state.illegal or reached:  # never reached is the good verdict of a state that must be empty
             return Verdict.VERIFIED, None
         return self._unseen("no scenario gets there")
@@ -168,8 +180,7 @@ class Conclusion:
     def _of_cells(self, id: str) -> Iterator[Judged]:
         for cell in self.cells:
             if cell.state == id and cell.verdict is not None:
-                who = f" as {cell.caller}" if cell.caller else ""
-                yield cell.verdict, f"{cell.action}{who}: {cell.because}"
+                yield cell.verdict, f"{_who(cell.action, cell.caller)}: {cell.because}"
 
     def _of_others(self, id: str, subject: str) -> Iterator[Judged]:
         """Guards of the actions that leave the state, the population probe, observations, and what was left out."""
@@ -178,7 +189,7 @@ class Conclusion:
             if guard.action in leaving and guard.verdict is not None:
                 yield guard.verdict, f"{guard.action}, guard {guard.guard}: {guard.because}"
         for probe in self.population:
-            if id in probe.states or (probe.subject == subject and probe.hits.get(id) == 0):
+            if id in probe.states or (probe.subject == subject and probe.offending and not probe.states):
                 yield probe.verdict, f"population: {probe.because}"
         for observation in self.observations:
             if observation.state == id:
@@ -190,10 +201,19 @@ class Conclusion:
         checked = sum(len(scenario.steps) for scenario in self.scenarios)
         for id in self._catalogue.invariants:
             failure = next((failure for _, _, failure in self._failures if id in failure.invariants), None)
-            verdict = Verdict.BROKEN if failure else Verdict.VERIFIED if checked else Verdict.UNREACHED
-            because = failure.message if failure else None if checked else "no step ran"
+            wrong = failure.message if failure else self._ruined.get(f"invariant {id}")
+            verdict = Verdict.BROKEN if wrong else Verdict.VERIFIED if checked else Verdict.UNREACHED
+            because = wrong or (None if checked else "no step ran")
             record = InvariantRecord(id=id, verdict=verdict, because=because, checked=checked)
             yield self._judged(f"invariant {id}", record)
+
+
+def _called(state: str, action: str, caller: str | None) -> str:
+    return f"{state}, {_who(action, caller)}"
+
+
+def _who(action: str, caller: str | None) -> str:
+    return f"{action} as {caller}" if caller else action
 
 
 def _observed(record: ObservationRecord) -> str:

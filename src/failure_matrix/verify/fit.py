@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from failure_matrix.catalogue.findings import Finding, Severity
-from failure_matrix.catalogue.model import Action, Catalogue, Event, Scalar, Sql
+from failure_matrix.catalogue.model import Action, Catalogue, Event, Invariant, Scalar, Sql, Subject
 from failure_matrix.catalogue.sql import Statement, statement
 from failure_matrix.database.classify import Probe, store_relations, store_values
 from failure_matrix.database.connection import Connection, ServerError, Value
 from failure_matrix.verify import clock
+from failure_matrix.verify.functions import definitions
+from failure_matrix.verify.prepare import insertion
 
 _RULES = {  # SQLSTATE -> rule, what to do
     "42601": ("sql-syntax", "mend the statement; psql shows the same error"),
@@ -38,7 +40,22 @@ class Trial:
 
 def findings(catalogue: Catalogue, connection: Connection) -> tuple[Finding, ...]:
     """Every SQL that the server rejects, in the catalogue's order."""
-    return tuple(found for trial in _trials(catalogue) if (found := _try(catalogue, connection, trial)) is not None)
+    tried = (_try(catalogue, connection, trial) for trial in _trials(catalogue))
+    return (*(found for found in tried if found is not None), *_functions(catalogue, connection))
+
+
+def _functions(catalogue: Catalogue, connection: Connection) -> Iterator[Finding]:
+    """Functions that hold guards, and are not there."""
+    for id, action in catalogue.actions.items():
+        for name in action.guards.in_:
+            if not definitions(connection, name):
+                yield Finding(
+                    place=catalogue.place("actions", id, "guards", "in"),
+                    rule="unknown-function",
+                    severity=Severity.ERROR,
+                    message=f"guards of action '{id}' are in '{name}', and the schema has no such function with a body",
+                    hint="name a PL/pgSQL function of the schema, without its arguments",
+                )
 
 
 def findings_of_probe(catalogue: Catalogue, connection: Connection, probe: Probe) -> tuple[Finding, ...]:
@@ -46,12 +63,17 @@ def findings_of_probe(catalogue: Catalogue, connection: Connection, probe: Probe
     values = {**_samples_of_looks(catalogue), **probe.values_without_rows()}
     invariants = [
         Trial(path=("invariants", id, "sql"), statement=probe.invariant(id), samples=values)
-        for id in catalogue.invariants
+        for id, invariant in catalogue.invariants.items()
+        if _asks_before(invariant)
     ]
     whole = Trial(path=("states",), statement=probe.statement, samples=values)
     tried = (_try(catalogue, connection, trial) for trial in invariants)
     found = tuple(finding for finding in tried if finding is not None)
     return found or tuple(filter(None, [_try(catalogue, connection, whole)]))
+
+
+def _asks_before(invariant: Invariant) -> bool:
+    return "previous_" in invariant.sql.text
 
 
 def _try(catalogue: Catalogue, connection: Connection, trial: Trial) -> Finding | None:
@@ -86,15 +108,31 @@ def _trials(catalogue: Catalogue) -> Iterator[Trial]:
                 yield _selecting(catalogue, ("states", id, "observe", number, "sql"), observation.sql)
         if state.retention is not None and state.retention.cost is not None:
             yield _selecting(catalogue, ("states", id, "retention", "cost"), state.retention.cost)
-    brought = samples(catalogue)
     for id, caller in catalogue.callers.items():
         if isinstance(caller, Sql):
             yield _selecting(catalogue, ("callers", id), caller)
+    yield from _trials_of_deeds(catalogue)
+    yield from _invariant_trials(catalogue)
+
+
+def _trials_of_deeds(catalogue: Catalogue) -> Iterator[Trial]:
+    brought = samples(catalogue)
     kinds: dict[str, Mapping[str, Action | Event]] = {"actions": catalogue.actions, "events": catalogue.events}
     for kind, nouns in kinds.items():
         for id, noun in nouns.items():
             if noun.sql is not None and statement(noun.sql).parameters:
                 yield Trial(path=(kind, id, "sql"), statement=statement(noun.sql), samples=brought[id])
+    for id, action in catalogue.actions.items():
+        if action.requires is not None:
+            asked = statement(Sql(text=f"{_head(catalogue)}SELECT (\n{action.requires.text}\n) IS TRUE"))
+            values = {**_samples_of_looks(catalogue), **brought[id]}
+            yield Trial(path=("actions", id, "requires"), statement=asked, samples=values)
+
+
+def _invariant_trials(catalogue: Catalogue) -> Iterator[Trial]:
+    for id, invariant in catalogue.invariants.items():
+        if not _asks_before(invariant):
+            yield _selecting(catalogue, ("invariants", id, "sql"), invariant.sql)
 
 
 def _subject_trials(catalogue: Catalogue) -> Iterator[Trial]:
@@ -104,9 +142,22 @@ def _subject_trials(catalogue: Catalogue) -> Iterator[Trial]:
         columns = ", ".join((*subject.key.values(), *subject.offers.values(), *subject.show)) or "1"
         whole = statement(Sql(text=f"{head}SELECT {columns} FROM {subject.from_.text}"))
         yield Trial(path=("subjects", id), statement=whole, samples=stores)
+        yield from _trials_of_values(catalogue, id, subject)
         for state, body in catalogue.states_of(id).items():
             asked = statement(Sql(text=f"{head}SELECT (\n{body.when.text}\n) IS TRUE FROM {subject.from_.text}"))
             yield Trial(path=("states", state, "when"), statement=asked, samples=stores)
+
+
+def _trials_of_values(catalogue: Catalogue, id: str, subject: Subject) -> Iterator[Trial]:
+    """A row of each table that the population probe fills."""
+    tables: dict[str, dict[str, Scalar]] = {}
+    for column in subject.values:
+        table, _, name = column.rpartition(".")
+        if table and table not in catalogue.stores:
+            tables.setdefault(table, {})[name] = None
+    for table, row in tables.items():
+        asked = Statement(insertion(table, row).text, tuple(row))
+        yield Trial(path=("subjects", id, "values"), statement=asked, samples={})
 
 
 def _head(catalogue: Catalogue) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.database.classify import Probe
 from failure_matrix.database.cluster import Server
-from failure_matrix.database.connection import Connection, Request, ServerError
+from failure_matrix.database.connection import Connection, Request, Result, ServerError
 from failure_matrix.database.waiting import Observer, answers
 
 CLEAN_UP_LIMIT = 1.0  # seconds for a cancelled statement to end before its backend is ended
@@ -23,10 +23,13 @@ LOOK_LIMIT = "200ms"  # how long the observer waits behind an ACCESS EXCLUSIVE l
 _SHAPE = """
 SELECT md5(string_agg(thing, ';' ORDER BY thing)) FROM (
     SELECT concat_ws(',', 'class', oid, relname, relnamespace, relowner, relkind, relrowsecurity, relforcerowsecurity,
-                     relacl, reloptions, relhastriggers, relhasindex, relchecks, relnatts) AS thing
+                     relacl, reloptions, relhastriggers, relhasindex, relchecks, relnatts,
+                     CASE WHEN relkind = 'm' THEN relfilenode END) AS thing
       FROM pg_class WHERE oid >= 16384 AND relpersistence <> 't' AND relnamespace <> 'pg_toast'::regnamespace
     UNION ALL SELECT concat_ws(',', 'attribute', attrelid, attnum, xmin) FROM pg_attribute
                WHERE attrelid IN (SELECT oid FROM pg_class WHERE oid >= 16384 AND relpersistence <> 't')
+    UNION ALL SELECT concat_ws(',', 'default', oid, xmin) FROM pg_attrdef
+    UNION ALL SELECT concat_ws(',', 'sequence', seqrelid, xmin) FROM pg_sequence
     UNION ALL SELECT concat_ws(',', 'proc', oid, xmin) FROM pg_proc WHERE oid >= 16384
     UNION ALL SELECT concat_ws(',', 'type', oid, xmin) FROM pg_type
                WHERE oid >= 16384 AND typnamespace::regnamespace::text !~ '^pg_temp'
@@ -38,6 +41,10 @@ SELECT md5(string_agg(thing, ';' ORDER BY thing)) FROM (
     UNION ALL SELECT concat_ws(',', 'namespace', oid, xmin) FROM pg_namespace WHERE oid >= 16384 AND nspname !~ '^pg_'
     UNION ALL SELECT concat_ws(',', 'extension', oid, xmin) FROM pg_extension
     UNION ALL SELECT concat_ws(',', 'large object', oid, xmin) FROM pg_largeobject_metadata
+    UNION ALL SELECT concat_ws(',', 'event trigger', oid, xmin) FROM pg_event_trigger
+    UNION ALL SELECT concat_ws(',', 'privileges', oid, xmin) FROM pg_default_acl
+    UNION ALL SELECT concat_ws(',', 'setting', setrole, xmin) FROM pg_db_role_setting
+               WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
 ) AS shape
 """
 
@@ -46,21 +53,14 @@ SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
  WHERE oid >= 16384 AND relkind = 'r' AND relpersistence <> 't' AND pg_relation_size(oid) > 0
 """
 
-_SEQUENCES = """
-SELECT format('%I.%I', schemaname, sequencename), start_value::text, last_value::text FROM pg_sequences
- ORDER BY 1
-"""
+_SEQUENCES = "SELECT format('%I.%I', schemaname, sequencename) FROM pg_sequences ORDER BY 1"
 
+_SETVAL = "SELECT setval($1::regclass, $2::bigint, $3::boolean)"
 
-_PREPARED = "SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database()"
+_PREPARED = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"
 
-# What a renewal has to know, in one round trip: whether the shape is another, what is filled, where sequences stand.
-_CHANGED = f"""
-SELECT ({_SHAPE}), ({_FILLED}),
-       (SELECT string_agg(concat_ws(',', schemaname, sequencename, last_value), ';'
-                          ORDER BY schemaname, sequencename) FROM pg_sequences),
-       ({_PREPARED})
-"""
+# TRUNCATE would run these; so such a database is laid anew.
+_ON_TRUNCATE = "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal AND tgtype & 32 <> 0"
 
 
 class Ground:
@@ -73,9 +73,13 @@ class Ground:
         self._idle: dict[str, Connection] = {}
         self._change: str | None = None
         self._lay()
-        self._shape, filled, self._at, _ = self.admin.query(_CHANGED).rows[0]
-        self._sequences = self.admin.query(_SEQUENCES).rows
-        self._seeded = filled is not None
+        self._sequences = tuple(str(name) for (name,) in self.admin.query(_SEQUENCES).rows)
+        self._changed = _changed(self._sequences)
+        self._shape, filled, self._at, _ = self.admin.query(self._changed).rows[0]
+        self._start = self.sequences()
+        self._filled: str | None = None  # what was filled and moved when a renewal found more than it expected
+        self._moved: Sequence[tuple[str | None, ...]] = ()
+        self._seeded = filled is not None or self._ask(_ON_TRUNCATE) != "0"
 
     def _lay(self) -> None:
         self._database = self._server.create_database(self._template)
@@ -96,30 +100,39 @@ class Ground:
         return self._watchers[name]
 
     def connection(self, name: str) -> Connection:
-        """A connection as good as new, under a session's name."""
-        if name not in self._idle and self._idle:
-            other = self._idle.pop(next(iter(self._idle)))
-            other.rename(name)
-            return other
-        return self._idle.pop(name, None) or Connection(self._server.conninfo(self._database), name)
+        """A connection as good as new, under a session's name. Raises ServerError."""
+        while self._idle:
+            connection = self._idle.pop(name if name in self._idle else next(iter(self._idle)))
+            answers([connection], CLEAN_UP_LIMIT)  # to its DISCARD ALL
+            if connection.lost or connection.busy or connection.in_transaction:
+                self._close(connection)
+                continue
+            if connection.name != name:
+                connection.rename(name)
+            return connection
+        return Connection(self._server.conninfo(self._database), name)
 
     def give_back(self, connections: Iterable[Connection]) -> None:
-        """Take connections back, all at once: what runs is cancelled, what is open rolled back, the rest forgotten."""
+        """Take connections back, all at once: what runs is cancelled, what is open rolled back."""
         kept = [connection for connection in connections if not connection.lost]
+        if self.admin.lost:  # the database will be dropped, and whoever is connected to it
+            for connection in kept:
+                connection.close()
+            return
         if busy := [connection.pid for connection in kept if connection.busy]:
             self.admin.query(
                 "SELECT pg_cancel_backend(pid) FROM unnest($1::int[]) AS pid", [f"{{{','.join(map(str, busy))}}}"]
             )
         answers(kept, CLEAN_UP_LIMIT)
-        for text, chosen in (("ROLLBACK", [each for each in kept if each.in_transaction]), ("DISCARD ALL", kept)):
-            for connection in chosen:
-                if not connection.busy:
-                    connection.send(text)
-            answers(chosen, CLEAN_UP_LIMIT)
+        open = [connection for connection in kept if connection.in_transaction and not connection.busy]
+        for connection in open:
+            connection.send("ROLLBACK")
+        answers(open, CLEAN_UP_LIMIT)
         for connection in kept:
             if connection.lost or connection.busy or connection.in_transaction:
                 self._close(connection)
             else:
+                connection.send("DISCARD ALL")  # it holds nothing that others need: nobody waits for it here
                 self._idle[connection.name] = connection
 
     def _close(self, connection: Connection) -> None:
@@ -129,34 +142,59 @@ class Ground:
         connection.wait_for_end()  # its locks must be gone before the tables are emptied
         connection.close()
 
-    def renew(self) -> None:
-        """Make the database as the template was."""
+    def renew(self, *then: Sequence[Request]) -> list[Result | ServerError | None]:
+        """Make the database as the template was, and do ``then`` in it; what came of that, as ``together`` gives it.
+
+        It is one round trip where the same tables were filled as the last time. Raises ServerError where the new
+        observer is lost too.
+        """
+        if not self._seeded:
+            again = [Request(text=f"TRUNCATE {self._filled} CASCADE")] if self._filled else []
+            again += [Request(text=_SETVAL, values=start) for start in self._moved]
+            changed = Request(prepared="changed", text=self._changed)
+            try:
+                answers = self.admin.together(again, [changed], *then)
+            except ServerError:  # the observer was ended
+                answers = [None]
+            found = answers[-1 - sum(map(len, then))]
+            if isinstance(found, Result) and found.rows[0] == (self._shape, None, self._at, "0"):
+                return answers[len(again) + 1 :]
         try:
-            shape, filled, at, prepared = self.admin.execute(Request(prepared="changed", text=_CHANGED)).rows[0]
-            for name in prepared.split(",") if prepared else ():
-                self.admin.query(f"ROLLBACK PREPARED '{name.replace(chr(39), chr(39) * 2)}'")
-            if self._seeded or shape != self._shape:
-                self._relay()
-                return
-            if filled is not None:
-                self.admin.query(f"TRUNCATE {filled} CASCADE")
-            if at != self._at:
-                self.restore(self._sequences)
-        except ServerError as error:
-            raise CouldNot(f"empty the database between two scenarios: {error}") from error
+            renewed = self._emptied()
+        except ServerError:  # the observer was ended, or what it asks for is gone
+            renewed = False
+        if not renewed:
+            self._relay()
+        return self.admin.together(*then)
+
+    def _emptied(self) -> bool:
+        """Empty what was filled, and set sequences back; whether that makes it as new. Raises ServerError."""
+        answer = self.admin.execute(Request(prepared="changed", text=self._changed))
+        shape, filled, at, prepared = answer.rows[0]
+        if prepared != "0":
+            _roll_back_prepared(self.admin)
+        if self._seeded or shape != self._shape:
+            return False
+        if filled is not None:
+            self.admin.query(f"TRUNCATE {filled} CASCADE")
+            self._filled = filled
+        if at != self._at:
+            self.restore(self._start)
+            self._moved = self._start
+        return True
 
     def sequences(self) -> Sequence[tuple[str | None, ...]]:
         """Where the sequences stand, for ``restore``."""
-        return self.admin.query(_SEQUENCES).rows if self._sequences else ()
+        asked = (
+            f"SELECT '{_in_string(name)}', last_value::text, is_called::text FROM {name}" for name in self._sequences
+        )
+        return self.admin.query(" UNION ALL ".join(asked)).rows if self._sequences else ()
 
     def restore(self, sequences: Sequence[tuple[str | None, ...]]) -> None:
         """Set the sequences back, which no rollback does."""
         for before, now in zip(sequences, self.sequences(), strict=True):
-            name, start, last = before
             if now != before:
-                self.admin.query(
-                    "SELECT setval($1::regclass, $2::bigint, $3::boolean)", [name, last or start, last is not None]
-                )
+                self.admin.query(_SETVAL, before)
 
     def _relay(self) -> None:
         self.close()
@@ -178,7 +216,29 @@ class Ground:
         for connection in (*self._idle.values(), *self._watchers.values()):
             connection.close()
         self._idle.clear()
-        self._server.drop_database(self._database)
+        try:
+            self._server.drop_database(self._database)
+        except CouldNot:  # a prepared transaction outlives its session
+            connection = Connection(self._server.conninfo(self._database), "observer")
+            _roll_back_prepared(connection)
+            connection.close()
+            self._server.drop_database(self._database)
+
+
+def _changed(sequences: Iterable[str]) -> str:
+    """What a renewal has to know, in one round trip: shape, filled tables, where sequences stand, what is prepared."""
+    at = ", ".join(f"(SELECT concat_ws(',', last_value, is_called) FROM {name})" for name in sequences)
+    at = f"array_to_string(ARRAY[{at}]::text[], ';')"
+    return f"SELECT ({_SHAPE}), ({_FILLED}), {at}, (SELECT count(*) FROM ({_PREPARED}) AS prepared)"
+
+
+def _roll_back_prepared(connection: Connection) -> None:
+    for (name,) in connection.query(_PREPARED).rows:
+        connection.query(f"ROLLBACK PREPARED '{_in_string(str(name))}'")
+
+
+def _in_string(text: str) -> str:
+    return text.replace("'", "''")
 
 
 @contextmanager

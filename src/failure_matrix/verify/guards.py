@@ -6,48 +6,72 @@ every situation that is known. The first that notices ends the search.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from failure_matrix.catalogue.guards import Guard, Part, body_of, guards, without
+from failure_matrix.catalogue.guards import Guard, Part, compares, guards, without
 from failure_matrix.catalogue.model import Action, Catalogue, Sql
-from failure_matrix.catalogue.sql import parameters, statement
+from failure_matrix.catalogue.sql import statement
 from failure_matrix.database.connection import Connection, ServerError, Value
 from failure_matrix.evidence.records import Failure, GuardOutcome, GuardPart, GuardRecord, ScenarioRecord, Verdict
 from failure_matrix.verify.fit import samples
+from failure_matrix.verify.functions import definitions
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.sweep import Sweep
 
-Run = Callable[[Catalogue, str, Sweep | None], ScenarioRecord]  # plays one scenario of a catalogue on the ground
+_INSUFFICIENT_PRIVILEGE = "42501"  # of class 42, and yet a refusal: of this row or this role, not of the text
 
-_FUNCTIONS = "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = $1 AND prokind IN ('f', 'p') ORDER BY oid"
+
+class Run(Protocol):
+    """Plays one scenario of a catalogue on the ground."""
+
+    def __call__(
+        self, catalogue: Catalogue, id: str, sweep: Sweep | None = None, *, orders: bool = True
+    ) -> ScenarioRecord: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """A guard with what it takes to remove it: another catalogue, or another database."""
+    """A guard with what it takes to remove it: another statement, or another database."""
 
     action: str
     text: str
     part: GuardPart
     guard: Guard | None = None
     function: str | None = None
-    catalogue: Catalogue
+    instead: Action | None = None  # the action without the guard
     change: str | None = None  # SQL for the database
     binds_key: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Notice:
+    """What came of running everything without a guard."""
+
+    by: str | None = None  # who noticed first, in words
+    rejected: str | None = None  # what the server said where it rejected the SQL only as it ran
+    more_rows: bool = False  # a try took more rows than any did with the guard
 
 
 class GuardTrials:
     """Tries every guard of a catalogue whose scenarios have been verified."""
 
     def __init__(
-        self, catalogue: Catalogue, ground: Ground, run: Run, verified: Sequence[str], situations: Sequence[str]
+        self,
+        catalogue: Catalogue,
+        ground: Ground,
+        run: Run,
+        verified: Sequence[str],
+        situations: Sequence[str],
+        most_rows: Mapping[str, int],
     ) -> None:
         self._catalogue = catalogue
         self._ground = ground
         self._run = run
         self._verified = verified  # ids of scenarios; one that is broken already notices nothing
         self._situations = situations  # ids of scenarios that between them rest in every situation
+        self._most_rows = most_rows  # action -> rows that one try of it touched at most, with all guards
 
     def removals(self) -> list[Removal]:
         """Every guard of every action that takes part, in the catalogue's order."""
@@ -62,104 +86,123 @@ class GuardTrials:
         if action.sql is None:
             return
         for guard in guards(action.sql):
-            changed = action.model_copy(update={"sql": without(action.sql, guard)})
-            actions = {**self._catalogue.actions, id: changed}
             yield Removal(
                 action=id,
                 text=guard.text,
                 part=guard.part.value,
                 guard=guard,
-                catalogue=self._catalogue.model_copy(update={"actions": actions}),
-                binds_key=guard.part is Part.CONDITION and self._binds_key(action, guard),
+                instead=action.model_copy(update={"sql": without(action.sql, guard)}),
+                binds_key=self._binds_key(action, guard, Sql(text=guard.text, params=action.sql.params)),
             )
 
-    def _binds_key(self, action: Action, guard: Guard) -> bool:
+    def _binds_key(self, action: Action, guard: Guard, condition: Sql, *, by_any_name: bool = False) -> bool:
+        """Whether it says which row: a key column is a parameter, or in a function's body any one name."""
         subject = self._catalogue.subjects[action.subject]
-        columns = set(subject.key.values())
-        names = set(subject.key) | {name for name, column in subject.offers.items() if column in columns}
-        return bool(names & set(parameters(Sql(text=guard.text, params=action.sql.params if action.sql else "named"))))
+        columns = (*subject.key.items(), *subject.offers.items())
+        return guard.part is Part.CONDITION and any(
+            compares(condition, key, None if by_any_name else {name for name, column in columns if column == key})
+            for key in subject.key.values()
+        )
 
     def _in_functions(self, id: str, action: Action) -> Iterator[Removal]:
         for name in action.guards.in_:
-            for (definition,) in self._ground.admin.query(_FUNCTIONS, [name]).rows:
-                body = body_of(definition or "")
-                if definition is None or body is None:
-                    continue
-                begins, text = body
+            for definition, begins, text in definitions(self._ground.admin, name):
                 for guard in guards(Sql(text=text, params="none")):
-                    changed = definition[:begins] + guard.cut(text) + definition[begins + len(text) :]
+                    condition = Sql(text=guard.text, params="none")
                     yield Removal(
-                        action=id, text=guard.text, part=guard.part.value, guard=guard, function=name,
-                        catalogue=self._catalogue, change=changed,
-                    )  # fmt: skip
+                        action=id,
+                        text=guard.text,
+                        part=guard.part.value,
+                        guard=guard,
+                        function=name,
+                        change=definition[:begins] + guard.cut(text) + definition[begins + len(text) :],
+                        binds_key=self._binds_key(action, guard, condition, by_any_name=True),
+                    )
 
     def _drops(self, id: str, action: Action) -> Iterator[Removal]:
         for name, sql in action.guards.drop.items():
-            yield Removal(action=id, text=name, part="drop", catalogue=self._catalogue, change=sql.text)
+            yield Removal(action=id, text=name, part="drop", change=sql.text)
 
     def try_one(self, removal: Removal) -> GuardRecord:
         """Remove one guard, and see who notices."""
-        if removal.change is None:
-            if (why := self._rejected(removal)) is not None:
+        if removal.instead is not None:
+            if (why := self._rejected(removal.instead, removal.action)) is not None:
                 return _record(removal, "not removable", None, f"PostgreSQL rejects the statement without it: {why}")
             return self._judged(removal, self._notice(removal))
+        assert removal.change is not None
         try:
             self._ground.change(removal.change)
         except ServerError as error:
-            return _record(removal, "not removable", None, f"PostgreSQL rejects its removal: {error}")
+            return _unchanged(removal, error)
         try:
             return self._judged(removal, self._notice(removal))
         finally:
             self._ground.undo_change()
 
-    def _rejected(self, removal: Removal) -> str | None:
-        sql = removal.catalogue.actions[removal.action].sql
-        assert sql is not None
-        return rejected(self._ground.admin, sql, samples(removal.catalogue)[removal.action])
+    def _rejected(self, action: Action, id: str) -> str | None:
+        assert action.sql is not None
+        return rejected(self._ground.admin, action.sql, samples(self._catalogue)[id])
 
-    def _judged(self, removal: Removal, noticed: str | None) -> GuardRecord:
-        if noticed is not None and noticed.startswith("42"):
-            return _record(removal, "not removable", None, f"PostgreSQL rejects the body without it: {noticed}")
-        if noticed is not None:
-            return _record(removal, "noticed", Verdict.VERIFIED, None, noticed)
-        if removal.binds_key:
-            because = "in no situation does another row pass the other guards, so nothing can notice"
+    def _judged(self, removal: Removal, notice: _Notice) -> GuardRecord:
+        if notice.rejected is not None:
+            return _record(removal, "not removable", None, f"PostgreSQL rejects the SQL without it: {notice.rejected}")
+        if notice.by is not None:
+            return _record(removal, "noticed", Verdict.VERIFIED, None, notice.by)
+        if removal.binds_key and not notice.more_rows:
+            because = "no situation has a second row that passes the other guards: give a scenario two such rows"
             return _record(removal, "not tried", None, because)
-        verdict = None if removal.part == "assignment" else Verdict.BROKEN
-        return _record(removal, "missed", verdict, "without it every scenario and every cell is as before")
+        because = "nothing notices that it is gone"
+        if notice.more_rows:
+            because += ", though more rows are touched: show a column that tells"
+        if removal.part == "assignment":
+            return _record(removal, "missed", None, because)
+        because += self._beside(removal.action)
+        return _record(
+            removal, "missed", Verdict.BROKEN, f"{because}. Add a scenario in which it alone refuses, or take it out"
+        )
 
-    def _notice(self, removal: Removal) -> str | None:
-        """Who notices first, in words; an SQLSTATE of class 42 first where the server rejected it as it ran."""
+    def _beside(self, action: str) -> str:
+        """Scenarios that might have noticed, were they not broken by themselves."""
+        others = [id for id in self._catalogue.scenarios if id not in self._verified and self._length(id, action)]
+        return f" (not asked, not being verified: {', '.join(others)})" if others else ""
+
+    def _notice(self, removal: Removal) -> _Notice:
+        """Who notices first."""
+        catalogue = self._catalogue
+        if removal.instead is not None:
+            actions = {**catalogue.actions, removal.action: removal.instead}
+            catalogue = catalogue.model_copy(update={"actions": actions})
         for id in self._users(removal.action):
-            record = self._run(removal.catalogue, id, None)
+            record = self._run(catalogue, id)
             if record.verdict is not Verdict.VERIFIED:
-                return _words(record)
-        sweep = Sweep(removal.catalogue, actions=[removal.action])
+                return _noticed(record)
+        instead = {} if removal.instead is None else {removal.action: removal.instead}
+        sweep = Sweep(self._catalogue, actions=[removal.action], instead=instead)
         for id in self._situations:
-            self._run(removal.catalogue, id, sweep)
+            self._run(catalogue, id, sweep, orders=False)
             for (state, _, caller), assessment in sweep.broken:
-                if assessment.sqlstate is not None and assessment.sqlstate.startswith("42"):
-                    return f"{assessment.sqlstate}: {assessment.wrong}"
+                if _is_rejection(assessment.sqlstate):
+                    return _Notice(rejected=assessment.wrong)
                 who = f" as {caller}" if caller else ""
-                return f"cell {state}, {removal.action}{who}: {assessment.wrong}"
-        return None
+                return _Notice(by=f"cell {state}, {removal.action}{who}: {assessment.wrong}")
+        most = max((tally.most_rows for tally in sweep.tallies.values()), default=0)
+        return _Notice(more_rows=most > self._most_rows.get(removal.action, 0))
 
     def _users(self, action: str) -> list[str]:
-        """The verified scenarios that do the action, by themselves or in what they begin after; short ones first."""
-        lengths = {}
-        for id in self._verified:
-            steps, at = 0, id
-            uses = False
-            while True:
-                scenario = self._catalogue.scenarios[at]
-                steps += len(scenario.steps)
-                uses |= any(action in (step.do, step.carries_out) for step in scenario.steps)
-                if scenario.after is None:
-                    break
-                at = scenario.after
-            if uses:
-                lengths[id] = steps
-        return sorted(lengths, key=lambda id: lengths[id])
+        """The verified scenarios that do the action; short ones first."""
+        lengths = {id: self._length(id, action) for id in self._verified}
+        return sorted((id for id, length in lengths.items() if length), key=lambda id: lengths[id])
+
+    def _length(self, id: str, action: str) -> int:
+        """How many steps a scenario has with what it begins after; 0 where none of them does the action."""
+        steps, at, uses = 0, id, False
+        while True:
+            scenario = self._catalogue.scenarios[at]
+            steps += len(scenario.steps)
+            uses |= any(action in (step.do, step.carries_out) for step in scenario.steps)
+            if scenario.after is None:
+                return steps if uses else 0
+            at = scenario.after
 
 
 def rejected(connection: Connection, sql: Sql, values: Mapping[str, Value]) -> str | None:
@@ -170,23 +213,36 @@ def rejected(connection: Connection, sql: Sql, values: Mapping[str, Value]) -> s
     try:
         connection.prepare("", prepared.text, [values.get(name, "") for name in prepared.parameters])
     except ServerError as error:
-        if error.sqlstate.startswith("42"):
+        if _is_rejection(error.sqlstate):
             return str(error)
     return None
 
 
-def _words(record: ScenarioRecord) -> str:
+def _is_rejection(sqlstate: str | None) -> bool:
+    """Whether the server could make nothing of the SQL: class 42, but for privileges and row-level security."""
+    return sqlstate is not None and sqlstate.startswith("42") and sqlstate != _INSUFFICIENT_PRIVILEGE
+
+
+def _unchanged(removal: Removal, error: ServerError) -> GuardRecord:
+    """The server would not change the database. SQL to drop something is the author's own, and must work."""
+    if removal.part == "drop":
+        because = f"the SQL to drop it fails, so nothing was tried: {error}"
+        return _record(removal, "not removable", Verdict.BROKEN, because)
+    return _record(removal, "not removable", None, f"PostgreSQL rejects the function without it: {error}")
+
+
+def _noticed(record: ScenarioRecord) -> _Notice:
     failures = [(step.number, failure) for step in record.steps for failure in step.failures]
     if not failures:
-        return f"scenario {record.id}: {record.because}"
+        return _Notice(by=f"scenario {record.id}: {record.because}")
     number, failure = failures[0]
     if _rejected_as_it_ran(failure):
-        return failure.observed
-    return f"scenario {record.id}, step {number}: {failure.message}"
+        return _Notice(rejected=failure.observed)
+    return _Notice(by=f"scenario {record.id}, step {number}: {failure.message}")
 
 
 def _rejected_as_it_ran(failure: Failure) -> bool:
-    return failure.kind == "error" and failure.observed.startswith("42")
+    return failure.kind == "error" and _is_rejection(failure.observed[:5])
 
 
 def _record(

@@ -111,6 +111,9 @@ class Ledger:
 
     def settle(self, before: Standing, after: Standing) -> tuple[list[Change], list[Undeclared]]:
         """Account for every change between two looks; forgets what has taken effect."""
+        if before is after and not self._now and not self._rolled_back:
+            self._events = []
+            return [], []
         changes: list[Change] = []
         undeclared: list[Undeclared] = []
         for where in sorted({*before, *after}):

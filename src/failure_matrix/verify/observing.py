@@ -1,18 +1,24 @@
-"""Observations with SQL, run wherever a scenario enters their state: each must give a row there.
+"""Observations with SQL, run wherever a scenario begins in or enters their state: each must give a row there.
 
 Retention costs are run at the same places: each must give one row, a number and its unit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 
 from failure_matrix.catalogue.model import Catalogue, Sql
 from failure_matrix.database.classify import KeyText, store_values
-from failure_matrix.database.connection import ServerError, Value
+from failure_matrix.database.connection import Result, ServerError, Value
 from failure_matrix.evidence.records import ObservationRecord, Verdict, Witness
 from failure_matrix.verify.entry import Entry
+from failure_matrix.verify.hiding import Secrets
+from failure_matrix.verify.judge import Standing
+from failure_matrix.verify.naming import Names
+from failure_matrix.verify.play import LOCK_NOT_AVAILABLE
 from failure_matrix.verify.rows import bound, rows_of, with_stores
 from failure_matrix.verify.world import World
 
@@ -26,11 +32,15 @@ class _Tally:
 
 
 class Observing:
-    """Runs the observations of the states that a scenario's steps enter."""
+    """Runs the observations of the states that a scenario begins with and that its steps enter."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._tallies: dict[tuple[str, int], _Tally] = {}
+
+    def begin(self, world: World, standing: Standing, witness: Witness) -> None:
+        """Run the observations of every state that is there before the first step."""
+        self._run_all(world, ((*where, state) for where, state in standing.items() if isinstance(state, str)), witness)
 
     def visit(self, world: World, entry: Entry, witness: Witness) -> None:
         """Run the observations of every state that this step entered."""
@@ -42,9 +52,18 @@ class Observing:
         if entry.breaks and entry.standing is not None:
             illegal = ((where, state) for where, state in entry.standing.items() if isinstance(state, str))
             entered |= {(*where, state) for where, state in illegal if self._catalogue.states[state].illegal}
+        self._run_all(world, entered, witness)
+
+    def _run_all(self, world: World, entered: Iterable[tuple[str, KeyText, str]], witness: Witness) -> None:
         for subject, key, state in sorted(entered):
             for number, sql in self._asked(state):
-                self._run(world, subject, key, state, number, sql, witness)
+                wrong = self._run(world, subject, key, number, sql)
+                if wrong is None:
+                    continue
+                tally = self._tallies.setdefault((state, number), _Tally())
+                tally.runs += 1
+                if wrong and tally.wrong is None:
+                    tally.wrong = f"{wrong}, at {witness.scenario}, step {witness.step}"
 
     def _asked(self, state: str) -> Iterator[tuple[int, Sql]]:
         body = self._catalogue.states[state]
@@ -54,23 +73,31 @@ class Observing:
         if body.retention is not None and body.retention.cost is not None:
             yield COST, body.retention.cost
 
-    def _run(
-        self, world: World, subject: str, key: KeyText, state: str, number: int, sql: Sql, witness: Witness
-    ) -> None:
-        tally = self._tallies.setdefault((state, number), _Tally())
-        tally.runs += 1
-        where = f"at {witness.scenario}, step {witness.step}"
+    def _run(self, world: World, subject: str, key: KeyText, number: int, sql: Sql) -> str | None:
+        """What is wrong with what it gives, in words, or nothing; None where it could not look."""
+        found = self._ask(world, subject, key, sql)
+        if isinstance(found, ServerError):
+            return None if found.sqlstate == LOCK_NOT_AVAILABLE else self._told(world, str(found))
+        if number == COST:
+            return "" if _is_cost(found) else "it gives not one row of a number and its unit"
+        return "" if found.rows else "it gives no row"
+
+    def _ask(self, world: World, subject: str, key: KeyText, sql: Sql) -> Result | ServerError:
+        """In a transaction that may not write, as live commands do it."""
+        world.admin.query("BEGIN READ ONLY")
         try:
-            found = world.admin.query(
-                *bound(with_stores(self._catalogue, sql.text), self._sources(world, subject, key))
-            )
+            sources = self._sources(world, subject, key)
+            return world.admin.query(*bound(with_stores(self._catalogue, sql.text), sources))
         except ServerError as error:
-            tally.wrong = tally.wrong or f"{error}, {where}"
-            return
-        if not found.rows:
-            tally.wrong = tally.wrong or f"no row {where}"
-        elif number == COST and (len(found.rows) != 1 or len(found.columns) != 2 or found.rows[0][0] is None):
-            tally.wrong = tally.wrong or f"not one row of a number and its unit {where}"
+            return error
+        finally:
+            world.admin.query("ROLLBACK")
+
+    def _told(self, world: World, text: str) -> str:
+        """An error without what is hidden, and the same words in every run."""
+        secrets = Secrets(self._catalogue)
+        secrets.saw(world.look(None))
+        return Names(datetime.now(UTC)).text(secrets.text(text))
 
     def _sources(self, world: World, subject: str, key: KeyText) -> Mapping[str, Value]:
         """The clock, the stores, and what the row gives; of a row that only its session sees, its key."""
@@ -88,6 +115,15 @@ class Observing:
                     state=state,
                     observation=None if number == COST else number,
                     verdict=verdict,
-                    because=tally.wrong or (None if tally.runs else "no step entered its state"),
+                    because=tally.wrong or (None if tally.runs else "no scenario gets to its state"),
                     runs=tally.runs,
                 )
+
+
+def _is_cost(found: Result) -> bool:
+    if len(found.rows) != 1 or len(found.columns) != 2 or None in found.rows[0]:
+        return False
+    try:
+        return Decimal(str(found.rows[0][0])).is_finite()
+    except InvalidOperation:
+        return False

@@ -13,13 +13,16 @@ from datetime import datetime
 from enum import Enum
 
 from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.database.connection import ServerError
 from failure_matrix.evidence.records import Failure, OrderRecord, Orders
 from failure_matrix.verify.entry import Entry, Numbered
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.interleavings import Gaps, Interleavings
 from failure_matrix.verify.naming import Names
 from failure_matrix.verify.play import Impossible, Play, Stop
+from failure_matrix.verify.prepare import insertions, put
 from failure_matrix.verify.script import Script, begin
+from failure_matrix.verify.steady import only_commits_tell
 from failure_matrix.verify.stores import Stores
 from failure_matrix.verify.transcript import Transcript
 from failure_matrix.verify.values import references
@@ -53,8 +56,16 @@ class Table:
     """The orders of one scenario on one ground, which is as new before each of them."""
 
     def __init__(
-        self, catalogue: Catalogue, unfolded: Script, ground: Ground, stores: Stores, started: datetime
+        self,
+        catalogue: Catalogue,
+        unfolded: Script,
+        ground: Ground,
+        stores: Stores,
+        started: datetime,
+        *,
+        every_step: bool = False,
     ) -> None:
+        """``every_step`` looks also after steps that can have committed nothing."""
         self._catalogue = catalogue
         self._script = unfolded
         self._ground = ground
@@ -65,6 +76,7 @@ class Table:
         self._listed = tuple(self._steps)
         timed = any(numbered.step.waits == ("maybe",) for numbered in (*unfolded.before, *unfolded.own))
         self._alike = not timed  # where time decides, orders that begin alike may part
+        self._steady = not every_step and only_commits_tell(catalogue, ground.probe.statement.text, ground.admin)
         self._kept = frozenset(name for numbered in unfolded.before for name in numbered.step.keep)
 
     @property
@@ -97,13 +109,12 @@ class Table:
 
     def play(self, order: Order) -> Outcome:
         """Play one order on ground that is made as new."""
-        self._ground.renew()
-        self._stores.clear()
+        given = self._lay()
         world = World(self._ground, self._stores, self._script.setups)
-        play = Play(self._catalogue, world, expects=False)
+        play = Play(self._catalogue, world, expects=False, steady=self._steady)
         names = Names(self._started)
         try:
-            failures = begin(self._catalogue, self._script, world, play)
+            failures = begin(self._catalogue, self._script, world, play, given=given)
             end = End.FAILED if failures else self._take(order, play)
         finally:
             for pid, session in world.backends:
@@ -117,6 +128,19 @@ class Table:
             record = OrderRecord(steps=steps, failures=transcript.told(failures))
         whole = not self._alike or end in (End.HELD, End.WAITING)
         return Outcome(end=end, beginning=order if whole else order[: len(entries)], entries=entries, record=record)
+
+    def _lay(self) -> bool:
+        """Make the ground as new, and put there what is given where that takes no SQL; whether it is there."""
+        self._stores.clear()
+        given = self._script.given
+        if given.sql is not None:
+            self._ground.renew()
+            return False
+        if any(isinstance(answer, ServerError) for answer in self._ground.renew(*insertions(given))):
+            self._ground.renew()
+            return False
+        put(self._stores, given)
+        return True
 
     def _take(self, order: Order, play: Play) -> End:
         for number in order:

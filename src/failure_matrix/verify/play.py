@@ -30,19 +30,22 @@ class Stop(Exception):
 class Play:
     """Plays steps one after another; ``entries`` hold what was seen, also after a ``Stop``.
 
-    Without ``expects`` it drops what the steps expect: what must hold after every step still must.
+    Without ``expects`` it drops what the steps expect: what must hold after every step still must. With ``steady``
+    it does not look again after a step that can have committed nothing.
     """
 
-    def __init__(self, catalogue: Catalogue, world: World, *, expects: bool = True) -> None:
+    def __init__(self, catalogue: Catalogue, world: World, *, expects: bool = True, steady: bool = False) -> None:
         self._catalogue = catalogue
         self._world = world
         self._expects = expects
+        self._steady = steady
         self._ledger = Ledger(catalogue)
         self._looker = Looker(catalogue)
         self._acting = Acting(catalogue, world, self._ledger, expects=expects)
         self.secrets = Secrets(catalogue)
         self._tainted: set[str] = set()  # names under which values of hidden columns are kept
         self.situation: Situation | None = None
+        self._looked = False  # nothing has been committed since the last look
         self.entries: list[Entry] = []
         self.given: Standing = {}  # as committed before the first step
         self.standing: Standing = {}  # as committed now
@@ -57,7 +60,7 @@ class Play:
         self._world.now = clock.start(self._catalogue)
         self._acting.follow_wall()
         situation = self._world.look(None)
-        self.situation = situation
+        self.situation, self._looked = situation, True
         self.secrets.saw(situation)
         self.given = self.standing = self._looker.committed(situation)
         found = breaches.misfits(self._catalogue, situation, self.standing, {})
@@ -131,10 +134,10 @@ class Play:
                 (self._tainted.add if column in self.secrets.names else self._tainted.discard)(name)
 
     def _classify(self, entry: Entry) -> None:
-        court = self._court(entry)
         found = self._look(entry)
-        if found is None:
+        if found is None or not (found or self._expects):
             return
+        court = self._court(entry)
         occurred = tuple(dict.fromkeys(breach.kind_id for breach in found))
         expected = entry.step.breaks if self._expects else ()
         if self._expects:
@@ -153,17 +156,23 @@ class Play:
 
     def _look(self, entry: Entry) -> list[breaches.Breach] | None:
         """Look at what is committed: what must not be, or None where it could not look."""
+        if self._steady and self._acting.committed_nothing and self._looked:
+            entry.standing = self.standing
+            return []
+        self._looked = False
         try:
             self._acting.follow_wall()
             situation = self._world.look(self.situation)
         except ServerError as error:
             self._could_not_look(entry, error)
             return None
-        before, self.standing = self.standing, self._looker.committed(situation)
+        before = self.standing
+        if situation is not self.situation:
+            self.standing = self._looker.committed(situation)
         entry.standing = self.standing
         found = breaches.misfits(self._catalogue, situation, self.standing, before)
         found += breaches.invariants(self._catalogue, situation)
-        self.situation = situation
+        self.situation, self._looked = situation, True
         self.secrets.saw(situation)
         changes, undeclared = self._ledger.settle(before, self.standing)
         entry.changes += changes
@@ -177,6 +186,8 @@ class Play:
             return
         if error.sqlstate == LOCK_NOT_AVAILABLE:
             observed = "could not look: a session holds an ACCESS EXCLUSIVE lock on what is looked at"
+        elif self._world.admin.lost:
+            observed = "could not look: our own connection, whose application_name is 'observer', was ended"
         else:
             culprit = self._world.culprit(self.situation)
             where = f" in {' '.join(culprit)}" if culprit else ""

@@ -8,19 +8,41 @@ store exist only in the inventory that the probe is given.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from failure_matrix.catalogue.findings import CatalogueInvalid, Finding, Severity
 from failure_matrix.catalogue.model import ABSENT, Catalogue, Scalar, Subject
-from failure_matrix.database.classify import Inventory, Misfit, Probe, state_of
-from failure_matrix.database.connection import Connection, ServerError, Value
+from failure_matrix.database.classify import Inventory, KeyText, Misfit, Probe, Situation, state_of
+from failure_matrix.database.connection import Connection, Request, Result, ServerError, Value
 from failure_matrix.evidence.records import PopulationRecord, Verdict
-from failure_matrix.verify.prepare import insert
+from failure_matrix.verify import clock
+from failure_matrix.verify.assess import misfit
+from failure_matrix.verify.hiding import HIDDEN
+from failure_matrix.verify.prepare import insertion
+from failure_matrix.verify.tables import has_deferrable, keys_to_give, parents_first
 from failure_matrix.verify.values import as_text
 
 CLOCK = "$now"
 Combination = Mapping[str, Scalar]  # relation.column, or $now -> value
+Columns = dict[str, dict[str, tuple[Scalar, ...]]]  # relation -> column -> values
+
+_SAVEPOINT = Request(text="SAVEPOINT combination")
+_IMMEDIATE = Request(text="SET CONSTRAINTS ALL IMMEDIATE")  # what a commit would refuse is not admitted
+_UNDO = (Request(text="ROLLBACK TO combination"), Request(text="RELEASE combination"))
+
+# What says that the question is wrong, not the row: SQL, resources, a server that goes down. All else is the schema's.
+_NOT_THE_ROW = ("08", "42", "53", "54", "57", "58", "F0", "XX")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Offence:
+    """A combination that is not in exactly one state, or that a predicate cannot be asked of."""
+
+    combination: Combination
+    what: str
+    states: tuple[str, ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -29,8 +51,9 @@ class _Tally:
 
     combinations: int = 0
     admitted: int = 0
+    refusal: ServerError | None = None  # the schema's first
     hits: dict[str, int] = field(default_factory=dict)
-    offending: tuple[Combination, Misfit] | None = None
+    offence: _Offence | None = None
 
 
 class Population:
@@ -40,124 +63,30 @@ class Population:
         self._catalogue = catalogue
         self._probe = probe
         self._connection = connection
-        self._committed = frozenset(id for id, state in catalogue.states.items() if not state.uncommitted)
 
     def run(self, reachable: frozenset[str]) -> Iterator[PopulationRecord]:
-        """One record for each subject that has ``values``; ``reachable`` are the states that scenarios reach."""
+        """One record for each subject that has ``values``; ``reachable`` are the states that scenarios reach.
+
+        Sequences are left where the rows took them. Raises CatalogueInvalid where ``values`` do not fit the schema.
+        """
         for id, subject in self._catalogue.subjects.items():
             if subject.values:
-                tally = self._tally(id, subject)
+                tally = _Probing(self._catalogue, self._probe, self._connection, id).tally()
                 yield self._record(id, tally, reachable)
 
-    def _tally(self, id: str, subject: Subject) -> _Tally:
-        tally = _Tally(hits={state: 0 for state, body in self._catalogue.states_of(id).items() if not body.uncommitted})
-        tables, stores = self._parted(subject)
-        self._connection.query("BEGIN")
-        try:
-            for rows in product(*(_rows(relation, columns) for relation, columns in tables.items())):
-                self._with_rows(id, subject, rows, tuple(stores.items()), tally)
-        finally:
-            self._connection.query("ROLLBACK")
-        return tally
-
-    def _parted(self, subject: Subject) -> tuple[dict[str, dict[str, tuple[Scalar, ...]]], ...]:
-        """The values by relation: those of tables, and those of stores."""
-        tables: dict[str, dict[str, tuple[Scalar, ...]]] = {}
-        stores: dict[str, dict[str, tuple[Scalar, ...]]] = {}
-        for column, values in subject.values.items():
-            if column == CLOCK:
-                continue
-            relation, _, name = column.rpartition(".")
-            into = stores if relation in self._catalogue.stores else tables
-            into.setdefault(relation, {})[name] = values
-        return tables, stores
-
-    def _with_rows(
-        self,
-        id: str,
-        subject: Subject,
-        rows: Sequence[Combination],
-        stores: Sequence[tuple[str, Mapping[str, tuple[Scalar, ...]]]],
-        tally: _Tally,
-    ) -> None:
-        """One combination of the tables, with each of the stores and of the clock."""
-        files = list(product(*(_rows(store, columns) for store, columns in stores)))
-        clocks = subject.values.get(CLOCK, (0,))
-        tally.combinations += len(files) * len(clocks)
-        self._connection.query("SAVEPOINT combination")
-        try:
-            for row in rows:
-                self._insert(subject, row)
-        except ServerError as error:
-            if not error.sqlstate.startswith(("22", "23", "P0")):  # data exceptions, constraints, RAISE
-                raise
-        else:
-            tally.admitted += len(files) * len(clocks)
-            for more, clock in product(files, clocks):
-                whole = {key: value for part in (*rows, *more) for key, value in part.items()}
-                self._classify(id, {**whole, **({CLOCK: clock} if CLOCK in subject.values else {})}, more, clock, tally)
-        self._connection.query("ROLLBACK TO combination; RELEASE combination")
-
-    def _insert(self, subject: Subject, row: Combination) -> None:
-        if not row or any(value == ABSENT for value in row.values()):
-            return
-        relation = next(iter(row)).rpartition(".")[0]
-        values = {column.rpartition(".")[2]: value for column, value in row.items()}
-        for parameter, column in subject.key.items():
-            table, _, name = column.rpartition(".")
-            if table == relation and name not in values:
-                values[name] = self._sample_key(relation, name, parameter)
-        insert(self._connection, relation, values)
-
-    def _sample_key(self, relation: str, column: str, parameter: str) -> Scalar:
-        """A key of the kind that the scenarios use."""
-        for scenario in self._catalogue.scenarios.values():
-            for row in scenario.given.tables.get(relation, ()):
-                if column in row:
-                    return row[column]
-            for step in scenario.steps:
-                if isinstance(step.with_.get(parameter), int):
-                    return step.with_[parameter]
-        return 1
-
-    def _classify(
-        self, id: str, combination: Combination, files: Sequence[Combination], clock: Scalar, tally: _Tally
-    ) -> None:
-        situation = self._probe.look_from_session(self._connection, now=clock, inventory=self._inventory(files))
-        for rows in situation.of(id).values():
-            state = state_of(rows, self._committed)
-            if isinstance(state, str):
-                tally.hits[state] += 1
-            elif tally.offending is None or _size(self._subject_values(id), combination) < _size(
-                self._subject_values(id), tally.offending[0]
-            ):
-                tally.offending = (combination, state)
-
-    def _subject_values(self, id: str) -> Mapping[str, tuple[Scalar, ...]]:
-        return self._catalogue.subjects[id].values
-
-    def _inventory(self, files: Sequence[Combination]) -> Inventory:
-        found: dict[str, tuple[Mapping[str, Scalar], ...]] = dict.fromkeys(self._catalogue.stores, ())
-        for file in files:
-            if file and not any(value == ABSENT for value in file.values()):
-                store = next(iter(file)).rpartition(".")[0]
-                found[store] = (_file({column.rpartition(".")[2]: value for column, value in file.items()}),)
-        return found
-
     def _record(self, id: str, tally: _Tally, reachable: frozenset[str]) -> PopulationRecord:
-        verdict, because, offending = Verdict.VERIFIED, None, None
-        states = tally.offending[1].states if tally.offending is not None else ()
-        missed = [state for state, hits in tally.hits.items() if not hits and self._asked(state, reachable)]
-        if tally.offending is not None:
-            combination, misfit = tally.offending
-            offending = {column: _shown(value) for column, value in combination.items()}
-            values = ", ".join(f"{column} {'null' if value is None else value}" for column, value in offending.items())
-            verdict, because = (
-                Verdict.BROKEN,
-                f"{misfit.kind}: {values}{' is in ' + ' and '.join(states) if states else ''}",
-            )
+        verdict, because = Verdict.VERIFIED, None
+        states: tuple[str, ...] = ()
+        missed = tuple(state for state, hits in tally.hits.items() if not hits and self._asked(state, reachable))
+        shown = None
+        if tally.offence is not None:
+            verdict, states = Verdict.BROKEN, tally.offence.states
+            shown = {column: self._shown(column, value) for column, value in tally.offence.combination.items()}
+            row = ", ".join(f"{column} {'null' if value is None else value}" for column, value in shown.items())
+            because = f"{id} with {row} {tally.offence.what}"
         elif missed:
-            verdict, because = Verdict.INCOMPLETE, f"no combination is in {', '.join(missed)}: nothing was proved there"
+            verdict, states = Verdict.INCOMPLETE, missed
+            because = f"no combination is in {', '.join(missed)}, so nothing was proved there{_why(tally)}"
         return PopulationRecord(
             subject=id,
             combinations=tally.combinations,
@@ -165,12 +94,153 @@ class Population:
             hits=tally.hits,
             verdict=verdict,
             because=because,
-            offending=offending,
+            offending=shown,
             states=states,
         )
 
     def _asked(self, state: str, reachable: frozenset[str]) -> bool:
         return state in reachable and not self._catalogue.states[state].illegal
+
+    def _shown(self, column: str, value: Value) -> str | None:
+        hidden = column.rpartition(".")[2] in self._catalogue.hidden
+        return HIDDEN if hidden and value is not None else as_text(value)
+
+
+def _why(tally: _Tally) -> str:
+    if tally.admitted or tally.refusal is None:
+        return ": add values that make one"
+    return f": the schema admits none of {tally.combinations}, the first because of {tally.refusal}"
+
+
+class _Probing:
+    """The probe of one subject."""
+
+    def __init__(self, catalogue: Catalogue, probe: Probe, connection: Connection, id: str) -> None:
+        self._catalogue = catalogue
+        self._probe = probe
+        self._connection = connection
+        self._id = id
+        self._subject: Subject = catalogue.subjects[id]
+        self._committed = frozenset(state for state, body in catalogue.states.items() if not body.uncommitted)
+        self._tables, self._stores = self._parted()
+        self._keys: dict[str, dict[str, Scalar]] = {}
+        self._before: frozenset[KeyText] = frozenset()  # rows that the schema itself inserted
+        start = clock.wall(connection) if catalogue.settings.clock == "wall" else clock.start(catalogue)
+        self._clocks = self._subject.values.get(CLOCK, (start,))
+
+    def _parted(self) -> tuple[Columns, Columns]:
+        """The values by relation: those of tables, and those of stores."""
+        tables: Columns = {}
+        stores: Columns = {}
+        for column, values in self._subject.values.items():
+            if column != CLOCK:
+                relation, _, name = column.rpartition(".")
+                into = stores if relation in self._catalogue.stores else tables
+                into.setdefault(relation, {})[name] = values
+        return tables, stores
+
+    def tally(self) -> _Tally:
+        """Insert and classify every combination. Raises CatalogueInvalid."""
+        tally = _Tally(hits={id: 0 for id, body in self._catalogue.states_of(self._id).items() if not body.uncommitted})
+        self._connection.query("BEGIN")
+        try:
+            self._before = frozenset(self._look(self._inventory(()), self._clocks[0]).of(self._id))
+            order = parents_first(self._connection, self._tables)
+            self._keys = {table: keys_to_give(self._catalogue, self._connection, table) for table in order}
+            at_once = [_IMMEDIATE] if has_deferrable(self._connection) else []
+            for rows in product(*(_rows(table, self._tables[table]) for table in order)):
+                self._with_rows(rows, at_once, tally)
+        except ServerError as error:
+            raise self._unfit(error) from error
+        finally:
+            self._connection.query("ROLLBACK")
+        return tally
+
+    def _with_rows(self, rows: Sequence[Combination], at_once: Sequence[Request], tally: _Tally) -> None:
+        """One combination of the tables, with each of the stores and of the clock: in one round trip."""
+        files = list(product(*(_rows(store, columns) for store, columns in self._stores.items())))
+        whole = list(product(files, self._clocks))
+        tally.combinations += len(whole)
+        before = [_SAVEPOINT, *(insertion(*row) for row in map(self._row, rows) if row is not None), *at_once]
+        looks = [
+            self._probe.request_without_invariants(now=now, inventory=self._inventory(more)) for more, now in whole
+        ]
+        answers = self._connection.together([*before, *looks], _UNDO)[: len(before) + len(looks)]
+        error = next((answer for answer in answers if isinstance(answer, ServerError)), None)
+        if error is not None and answers.index(error) < len(before):
+            if error.sqlstate.startswith(_NOT_THE_ROW):
+                raise error
+            tally.refusal = tally.refusal or error
+            return
+        tally.admitted += len(whole)
+        for (more, now), found in zip(whole, answers[len(before) :], strict=True):
+            values = {column: value for part in (*rows, *more) for column, value in part.items()}
+            self._classify({**values, **({CLOCK: now} if CLOCK in self._subject.values else {})}, found, tally)
+
+    def _row(self, row: Combination) -> tuple[str, dict[str, Scalar]] | None:
+        """The table and the columns to insert; None where the row is absent."""
+        if any(value == ABSENT for value in row.values()):
+            return None
+        table = next(iter(row)).rpartition(".")[0]
+        return table, {**self._keys[table], **{column.rpartition(".")[2]: value for column, value in row.items()}}
+
+    def _look(self, inventory: Inventory, now: Value) -> Situation:
+        return self._probe.read(
+            self._connection.execute(self._probe.request_without_invariants(now=now, inventory=inventory))
+        )
+
+    def _classify(self, combination: Combination, found: Result | ServerError | None, tally: _Tally) -> None:
+        if found is None:  # the statement after one that failed
+            return
+        if isinstance(found, ServerError):
+            self._offend(_Offence(combination=combination, what=f"cannot be classified: {found}"), tally)
+            return
+        for key, rows in self._probe.read(found).of(self._id).items():
+            state = state_of(rows, self._committed)
+            if isinstance(state, Misfit):
+                self._offend(_Offence(combination=combination, what=misfit(state), states=state.states), tally)
+            elif key not in self._before:
+                tally.hits[state] += 1
+
+    def _offend(self, offence: _Offence, tally: _Tally) -> None:
+        """Keep the smallest: the one that is nearest to everybody's first value."""
+        if tally.offence is None or self._size(offence.combination) < self._size(tally.offence.combination):
+            tally.offence = offence
+
+    def _size(self, combination: Combination) -> int:
+        values = self._subject.values
+        return sum(
+            values[column].index(value) if value in values[column] else 0 for column, value in combination.items()
+        )
+
+    def _inventory(self, files: Iterable[Combination]) -> Inventory:
+        found: dict[str, tuple[Mapping[str, Scalar], ...]] = dict.fromkeys(self._catalogue.stores, ())
+        for file in files:
+            if file and not any(value == ABSENT for value in file.values()):
+                store = next(iter(file)).rpartition(".")[0]
+                given = {column.rpartition(".")[2]: value for column, value in file.items()}
+                found[store] = (self._file(store, given),)
+        return found
+
+    def _file(self, store: str, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
+        """A file of the inventory: what is given, and something for the rest."""
+        names = (name for each in self._catalogue.scenarios.values() for name in each.given.files.get(store, ()))
+        name = given.get("name", next(names, "file"))
+        digest = hashlib.sha256(str(name).encode()).hexdigest()
+        return {"name": name, "bytes": 1, "sha256": digest, "modified": "2000-01-01T00:00:00Z", **given}
+
+    def _unfit(self, error: ServerError) -> CatalogueInvalid:
+        return CatalogueInvalid(
+            (
+                Finding(
+                    place=self._catalogue.place("subjects", self._id, "values"),
+                    rule="sql-rejected",
+                    severity=Severity.ERROR,
+                    message=f"the values of subject '{self._id}' cannot be inserted: PostgreSQL says {error}",
+                    hint="name columns as table.column of the schema, and leave out what the server makes itself",
+                ),
+            )
+        )
 
 
 def _rows(relation: str, columns: Mapping[str, tuple[Scalar, ...]]) -> list[Combination]:
@@ -185,18 +255,3 @@ def _rows(relation: str, columns: Mapping[str, tuple[Scalar, ...]]) -> list[Comb
             gone, row = True, {f"{relation}.{next(iter(columns))}": ABSENT}
         found.append(row)
     return found
-
-
-def _file(given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-    """A file of the inventory: what is given, and something for the rest."""
-    digest = hashlib.sha256(str(given.get("name")).encode()).hexdigest()
-    return {"name": None, "bytes": 1, "sha256": digest, "modified": "2000-01-01T00:00:00Z", **given}
-
-
-def _size(values: Mapping[str, tuple[Scalar, ...]], combination: Combination) -> int:
-    """How far a combination is from everybody's first value: the smaller, the easier to read."""
-    return sum(values[column].index(value) if value in values[column] else 0 for column, value in combination.items())
-
-
-def _shown(value: Value) -> str | None:
-    return as_text(value)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from failure_matrix.catalogue.findings import CatalogueInvalid, Finding, Severity
 from failure_matrix.catalogue.model import Catalogue, Given, Place, Scalar
 from failure_matrix.database.classify import quoted
 from failure_matrix.database.cluster import Server
-from failure_matrix.database.connection import Connection, ServerError
+from failure_matrix.database.connection import Connection, Request, ServerError
 from failure_matrix.verify.stores import Stores
 
 GIVEN_LIMIT = 60.0  # seconds
@@ -54,24 +56,43 @@ def give(connection: Connection, stores: Stores, given: Given) -> None:
         connection.query(given.sql.text, limit=GIVEN_LIMIT)
         if connection.in_transaction:
             raise NotGiven("its SQL leaves a transaction open: end it with COMMIT")
-    for table, rows in given.tables.items():
-        for row in rows:
-            insert(connection, table, row)
+    for answer in connection.together(*insertions(given)):
+        if isinstance(answer, ServerError):
+            raise answer
+    put(stores, given)
+
+
+def insertions(given: Given) -> list[list[Request]]:
+    """What inserts the rows, each in a transaction of its own."""
+    return [[insertion(table, row)] for table, rows in given.tables.items() for row in rows]
+
+
+def put(stores: Stores, given: Given) -> None:
+    """Write the files. Raises EffectRefused."""
     for store, files in given.files.items():
         for name, content in files.items():
             stores.put(store, name, content.encode())
 
 
-def insert(connection: Connection, table: str, row: dict[str, Scalar]) -> None:
+def insert(connection: Connection, table: str, row: Mapping[str, Scalar]) -> None:
     """One row; a value takes the type of its column. Raises ServerError."""
-    target = ".".join(quoted(part) for part in table.split("."))
+    request = insertion(table, row)
+    connection.query(request.text, request.values)
+
+
+def insertion(table: str, row: Mapping[str, Scalar]) -> Request:
+    """What inserts one row, to send."""
     if not row:
-        connection.query(f"INSERT INTO {target} DEFAULT VALUES")
-        return
+        return Request(text=f"INSERT INTO {relation(table)} DEFAULT VALUES")
     columns = ", ".join(map(quoted, row))
     places = ", ".join(f"${number}" for number in range(1, len(row) + 1))
     values = [_untyped(value) for value in row.values()]
-    connection.query(f"INSERT INTO {target} ({columns}) VALUES ({places})", values)
+    return Request(text=f"INSERT INTO {relation(table)} ({columns}) VALUES ({places})", values=values)
+
+
+def relation(table: str) -> str:
+    """A table as SQL names it, its schema before a dot."""
+    return ".".join(quoted(part) for part in table.split("."))
 
 
 def _untyped(value: Scalar) -> str | None:

@@ -72,10 +72,10 @@ def answered(answer: Result | None, error: ServerError | None) -> str:
         return f"error {error.sqlstate}{f' ({error.constraint})' if error.constraint else ''}: {error.message}"
     if answer is None:
         return "nothing"
-    shown = "".join(
-        f" ({', '.join(f'{c} {_value(v)}' for c, v in zip(answer.columns, row, strict=True))})" for row in answer.rows[:1]
-    )
-    return f"{counted(answer.affected)}{shown}"
+    if not answer.rows:
+        return counted(answer.affected)
+    first = dict(zip(answer.columns, answer.rows[0], strict=True))
+    return f"{counted(answer.affected)} ({', '.join(f'{column} {_value(text)}' for column, text in first.items())})"
 
 
 def _value(text: str | None) -> str:

@@ -78,7 +78,7 @@ def _in_all_orders(
 
 
 def _play_own(unfolded: Script, play: Play, rests: _Rests) -> None:
-    rests.sweep(0)
+    rests.begin()
     for numbered in unfolded.own:
         try:
             entry = play.play(numbered)
@@ -98,6 +98,12 @@ class _Rests:
         self._ground = ground
         self._world = world
         self._play = play
+
+    def begin(self) -> None:
+        """Run the observations of the states that are there, and sweep."""
+        if self._watch.observing is not None:
+            self._watch.observing.begin(self._world, self._play.standing, Witness(scenario=self._id, step=0))
+        self.sweep(0)
 
     def observe(self, entry: Entry) -> None:
         """Run the observations of the states that a step entered, unless it failed."""

@@ -52,11 +52,15 @@ def script(catalogue: Catalogue, id: str) -> Script:
     )
 
 
-def begin(catalogue: Catalogue, unfolded: Script, world: World, play: Play) -> list[Failure]:
-    """Put there what is given and play the steps of ``after``; what went wrong before the scenario's own first step."""
+def begin(catalogue: Catalogue, unfolded: Script, world: World, play: Play, *, given: bool = False) -> list[Failure]:
+    """Put there what is given, unless it is there, and play the steps of ``after``.
+
+    What went wrong before the scenario's own first step.
+    """
     place = catalogue.place("scenarios", unfolded.first, "given")
     try:
-        world.given(unfolded.given)
+        if not given:
+            world.given(unfolded.given)
     except (ServerError, NotGiven, EffectRefused) as why:
         message = f"what is given could not be put there: {why}"
         return [_not_given(place, "given", message, "what the schema takes", why)]

@@ -7,57 +7,57 @@ the inventory that the probe is given, never a file.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import MappingProxyType
 
+from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scalar, Sql, Subject
 from failure_matrix.catalogue.sql import parameters
 from failure_matrix.database.classify import Inventory, KeyText, Situation, store_values
-from failure_matrix.database.connection import Connection, Request, Result, ServerError, Value
+from failure_matrix.database.connection import Answer, Request, Result, ServerError, Value
 from failure_matrix.evidence.records import Outcome, Witness
 from failure_matrix.evidence.schema import split_statements
 from failure_matrix.verify.assess import Assessment, Assessor, Try
+from failure_matrix.verify.demands import ends_transaction, needed, takes_advisory_locks
 from failure_matrix.verify.ground import Ground
+from failure_matrix.verify.hiding import Secrets
 from failure_matrix.verify.judge import Standing
+from failure_matrix.verify.naming import Names
 from failure_matrix.verify.rows import bound, rows_of, with_stores
-from failure_matrix.verify.stores import simulate
-from failure_matrix.verify.values import references
+from failure_matrix.verify.situations import signature
+from failure_matrix.verify.stores import EffectRefused, simulate
+from failure_matrix.verify.tally import Cell, Tally
+from failure_matrix.verify.values import key_part
 from failure_matrix.verify.world import World
-
-Cell = tuple[str, str, str | None]  # state, action, caller
 
 _BEGIN = Request(text="BEGIN")
 _NO_DUTY = Request(text="SELECT true")
 _ROLLBACK = Request(text="ROLLBACK")
 _UNLOCK = Request(text="SELECT pg_advisory_unlock_all()")
 
-_TABLES = """
-SELECT oid::regclass::text FROM pg_class
- WHERE oid >= 16384 AND relkind = 'r' AND relpersistence <> 't' ORDER BY 1
-"""
 
-
-@dataclass(kw_only=True)
-class Tally:
-    """What the tries of one cell gave: the first witness of each outcome, and of what is wrong."""
-
-    tries: int = 0
-    first: dict[Outcome, tuple[Assessment, Witness]] = field(default_factory=dict)
-    bad: tuple[Assessment, Witness] | None = None
-
-    def add(self, assessment: Assessment, witness: Witness) -> None:
-        self.tries += assessment.outcome not in (Outcome.NO_SUCH_CALLER, Outcome.CANNOT_CALL)
-        self.first.setdefault(assessment.outcome, (assessment, witness))
-        if assessment.wrong is not None and self.bad is None:
-            self.bad = (assessment, witness)
+class NoAnswer(Exception):
+    """A try that tells nothing, because the server could not evaluate SQL of the catalogue. ``str()`` says which."""
 
 
 class Sweep:
-    """Visits situations and keeps a tally of each cell. ``actions`` restricts it, for a guard's sake."""
+    """Visits situations and keeps a tally of each cell.
 
-    def __init__(self, catalogue: Catalogue, *, actions: Sequence[str] | None = None) -> None:
+    ``actions`` restricts it, for a guard's sake. ``instead`` are actions whose SQL runs in place of the catalogue's;
+    what they are held to stays as the catalogue says.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        *,
+        actions: Sequence[str] | None = None,
+        instead: Mapping[str, Action] = MappingProxyType({}),
+    ) -> None:
         self._catalogue = catalogue
+        self._instead = instead
         swept = (id for id, action in catalogue.actions.items() if action.instead_of is None)
         self._actions = tuple(id for id in swept if actions is None or id in actions)
         self._callers: tuple[str | None, ...] = tuple(catalogue.callers) or (None,)
@@ -72,18 +72,24 @@ class Sweep:
             if tally.bad is not None:
                 yield cell, tally.bad[0]
 
+    def most_rows(self) -> dict[str, int]:
+        """The rows that one try of each action touched at most."""
+        most: dict[str, int] = {}
+        for (_, action, _), tally in self.tallies.items():
+            most[action] = max(most.get(action, 0), tally.most_rows)
+        return most
+
     def visit(self, ground: Ground, world: World, situation: Situation, standing: Standing, witness: Witness) -> None:
         """Sweep one situation, unless one like it was swept before."""
         inventory = world.stores.inventory()
-        signature = _signature(ground.admin, world.now, inventory)
-        if signature in self._seen:
+        alike = signature(ground.admin, world.now, inventory)
+        if alike in self._seen:
             return
-        self._seen.add(signature)
+        self._seen.add(alike)
         self.situations.setdefault(witness.scenario, []).append(witness.step)
-        connection = ground.watcher("sweep")
         sequences = ground.sequences()
         try:
-            visit = _Visit(self._catalogue, ground, connection, world.now, inventory, situation, standing)
+            visit = _Visit(self._catalogue, self._instead, ground, world.now, inventory, situation, standing)
             for cell, assessment in visit.tries(self._actions, self._callers):
                 self.tallies.setdefault(cell, Tally()).add(assessment, witness)
         finally:
@@ -96,16 +102,17 @@ class _Visit:
     def __init__(
         self,
         catalogue: Catalogue,
+        instead: Mapping[str, Action],
         ground: Ground,
-        connection: Connection,
         now: Value,
         inventory: Inventory,
         situation: Situation,
         standing: Standing,
     ) -> None:
         self._catalogue = catalogue
+        self._instead = instead
         self._ground = ground
-        self._connection = connection
+        self._connection = ground.watcher("sweep")
         self._now = now
         self._inventory = inventory
         self._standing = standing
@@ -113,16 +120,25 @@ class _Visit:
         self._assessor = Assessor(catalogue, situation, standing)
         self._sources = {"now": now, **store_values(inventory)}
         self._rows = {id: list(self._rows_of(id, subject)) for id, subject in catalogue.subjects.items()}
-        self._called: dict[tuple[str, KeyText], Mapping[str, Scalar] | Outcome] = {}
+        self._called: dict[tuple[str, KeyText], Mapping[str, Scalar] | Assessment] = {}
         self._tried: dict[tuple[object, ...], Try] = {}
         self._read: dict[object, Situation] = {}
         self._afterwards = [_ROLLBACK, *([_UNLOCK] if takes_advisory_locks(catalogue) else [])]
 
     def _rows_of(self, id: str, subject: Subject) -> Iterator[tuple[KeyText, dict[str, Scalar]]]:
-        """Each key with the parameters that its row gives; the spare key last."""
-        yield from rows_of(self._catalogue, id, self._connection, self._sources)
+        """Each key with the parameters that its row gives; the spare key last. Raises CouldNot."""
+        try:
+            yield from rows_of(self._catalogue, id, self._connection, self._sources)
+        except ServerError as error:
+            raise CouldNot(
+                f"ask the keys and offers of {id} for the sweep: {error}", f"mend 'key' and 'offers' of subject {id}."
+            ) from error
         if subject.spare:
-            yield tuple(str(subject.spare[name]) for name in subject.key), dict(subject.spare)
+            offered = {
+                name: key for name, column in subject.offers.items() for key, of in subject.key.items() if of == column
+            }
+            spare = {**{name: subject.spare[key] for name, key in offered.items()}, **subject.spare}
+            yield tuple(key_part(spare[name]) for name in subject.key), spare
 
     def tries(self, actions: Sequence[str], callers: Sequence[str | None]) -> Iterator[tuple[Cell, Assessment]]:
         for id in actions:
@@ -137,36 +153,64 @@ class _Visit:
         self, id: str, action: Action, caller: str | None, state: str, key: KeyText, given: Mapping[str, Scalar]
     ) -> Assessment:
         columns = {} if caller is None else self._call(caller, action.subject, key, given)
-        if isinstance(columns, Outcome):
-            return Assessment(outcome=columns)
+        if isinstance(columns, Assessment):
+            return columns
         sources: dict[str, Scalar] = {**action.with_, **columns, **given}
         missing = sorted(needed(action) - sources.keys())
         if missing:
             return Assessment(outcome=Outcome.CANNOT_CALL, note=f"binds no {', '.join(missing)}")
-        return self._assessor.assess(id, caller, state, key, sources, self._try(id, action, sources))
+        if ends_transaction(action):
+            wrong = (
+                "its SQL begins or ends a transaction, so it cannot be tried and rolled back: leave that to the session"
+            )
+            return Assessment(outcome=Outcome.NOT_TRIED, wrong=wrong)
+        try:
+            tried = self._try(id, action, sources)
+        except EffectRefused as why:
+            return Assessment(outcome=Outcome.CANNOT_CALL, note=str(why))
+        except NoAnswer as why:
+            return Assessment(outcome=Outcome.NOT_TRIED, wrong=str(why))
+        found = self._assessor.assess(id, caller, state, key, sources, tried)
+        return found if found.wrong is None else replace(found, wrong=self._told(found.wrong, sources, tried))
+
+    def _told(self, wrong: str, sources: Mapping[str, Scalar], tried: Try) -> str:
+        """What is wrong without what is hidden, and the same words in every run."""
+        secrets = Secrets(self._catalogue)
+        secrets.bound(sources)
+        for situation in (self._situation, tried.after):
+            if situation is not None:
+                secrets.saw(situation)
+        if tried.answer is not None:
+            secrets.answered(Answer(results=(tried.answer,)))
+        return Names(datetime.now(UTC)).text(secrets.text(wrong))
 
     def _call(
         self, caller: str, subject: str, key: KeyText, given: Mapping[str, Scalar]
-    ) -> Mapping[str, Scalar] | Outcome:
+    ) -> Mapping[str, Scalar] | Assessment:
         if (caller, (subject, *key)) not in self._called:
             self._called[caller, (subject, *key)] = self._ask_caller(caller, given)
         return self._called[caller, (subject, *key)]
 
-    def _ask_caller(self, caller: str, given: Mapping[str, Scalar]) -> Mapping[str, Scalar] | Outcome:
+    def _ask_caller(self, caller: str, given: Mapping[str, Scalar]) -> Mapping[str, Scalar] | Assessment:
         sql = self._catalogue.callers[caller]
         if not isinstance(sql, Sql):
             return sql
         sources = {**self._sources, **given}
-        if not set(parameters(sql)) <= sources.keys():
-            return Outcome.CANNOT_CALL
+        if missing := sorted(set(parameters(sql)) - sources.keys()):
+            return Assessment(outcome=Outcome.CANNOT_CALL, note=f"its row gives no {', '.join(missing)}")
         asked = with_stores(self._catalogue, f"SELECT * FROM (\n{sql.text}\n) AS caller")
-        result = self._connection.query(*bound(asked, sources))
-        return dict(zip(result.columns, result.rows[0], strict=True)) if result.rows else Outcome.NO_SUCH_CALLER
+        try:
+            result = self._connection.query(*bound(asked, sources))
+        except ServerError as error:
+            return Assessment(outcome=Outcome.CANNOT_CALL, wrong=f"the caller {caller} cannot be asked: {error}")
+        if not result.rows:
+            return Assessment(outcome=Outcome.NO_SUCH_CALLER)
+        return dict(zip(result.columns, result.rows[0], strict=True))
 
     def _try(self, id: str, action: Action, sources: Mapping[str, Scalar]) -> Try:
         values = tuple(sources[name] for name in sorted(needed(action)))
         if (id, values) not in self._tried:
-            self._tried[id, values] = self._run(action, {"now": self._now, **sources})
+            self._tried[id, values] = self._run(self._instead.get(id, action), {"now": self._now, **sources})
         return self._tried[id, values]
 
     def _run(self, action: Action, sources: Mapping[str, Value]) -> Try:
@@ -207,9 +251,9 @@ class _Visit:
         return self._ground.probe.request(now=self._now, inventory=inventory, previous=self._situation)
 
     def _situation_of(self, found: Result | ServerError | None) -> Situation:
-        """What the probe found; most tries change nothing, and are read once."""
+        """What the probe found; most tries change nothing, and are read once. Raises NoAnswer."""
         if not isinstance(found, Result):
-            raise found or AssertionError("the probe did not run")
+            raise NoAnswer(f"what it leaves cannot be classified: {found or 'the probe did not run'}")
         if found.rows not in self._read:
             self._read[found.rows] = self._ground.probe.read(found)
         return self._read[found.rows]
@@ -228,34 +272,7 @@ def _request(sql: Sql, sources: Mapping[str, Value]) -> Request:
 
 
 def _held(duty: Result | ServerError | None) -> bool:
-    """The answer about the duty; an error in asking is an error of the catalogue. Raises ServerError."""
+    """The answer about the duty; an error in asking is an error of the catalogue. Raises NoAnswer."""
     if not isinstance(duty, Result):
-        raise duty or AssertionError("the duty was not asked")
+        raise NoAnswer(f"its requirement cannot be asked: {duty or 'it was not reached'}")
     return duty.rows[0][0] == "t"
-
-
-def takes_advisory_locks(catalogue: Catalogue) -> bool:
-    """Whether any SQL of the catalogue may take an advisory lock, which outlives a rollback."""
-    texts = [sql.text for sql in catalogue.settings.schema_]
-    texts += [action.sql.text for action in catalogue.actions.values() if action.sql is not None]
-    return any("advisory" in text.lower() for text in texts)
-
-
-def needed(action: Action) -> frozenset[str]:
-    """Every parameter that a caller must bring."""
-    names: set[str] = set(parameters(action.sql)) if action.sql is not None else set()
-    names |= set(parameters(action.requires)) if action.requires is not None else set()
-    if action.store is not None:
-        names |= references(action.store.target) | references(action.store.content)
-    return frozenset(names - {"now"})
-
-
-def _signature(connection: Connection, now: Value, inventory: Inventory) -> str:
-    """Everything that a try can depend on: rows, clock and files; not when a file was written."""
-    tables = [row[0] for row in connection.query(_TABLES).rows]
-    parts = " UNION ALL ".join(f"SELECT '{table}' || each::text AS one FROM {table} AS each" for table in tables)
-    rows = (
-        connection.query(f"SELECT string_agg(one, ';' ORDER BY one) FROM ({parts}) AS all_rows").rows if parts else ()
-    )
-    files = [(store, file["name"], file["sha256"]) for store, found in inventory.items() for file in found]
-    return hashlib.sha256(repr((rows, now, files)).encode()).hexdigest()

@@ -36,7 +36,7 @@ class Transcript:
         return tuple(self._step(entry) for entry in self._play.entries if entry.numbered.number)
 
     def unsettled(self) -> list[Failure]:
-        """What the scenario leaves open at its end: steps that still wait, a last step that nothing could look after."""
+        """What is open when the scenario ends: steps that still wait, a last step that nothing could look after."""
         entries = self._play.entries
         if not entries or any(entry.failures for entry in entries):
             return []

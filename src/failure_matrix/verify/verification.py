@@ -50,13 +50,18 @@ class Verification:
         self._progress("population")
         ground = self._lanes[0].ground
         reachable = frozenset(id for id, found in reached(self._catalogue, records).items() if found)
-        return tuple(Population(self._catalogue, ground.probe, ground.watcher("population")).run(reachable))
+        found = tuple(Population(self._catalogue, ground.probe, ground.watcher("population")).run(reachable))
+        ground.renew()  # the sequences
+        return found
 
     def guards(self, records: Sequence[ScenarioRecord], sweep: Sweep) -> tuple[GuardRecord, ...]:
         """Remove each guard alone and see who notices, on all lanes at once."""
         verified = [record.id for record in records if record.verdict is Verdict.VERIFIED]
         situations = [id for id in sweep.situations if id in verified]
-        trials = [GuardTrials(self._catalogue, lane.ground, lane.play, verified, situations) for lane in self._lanes]
+        most = sweep.most_rows()
+        trials = [
+            GuardTrials(self._catalogue, lane.ground, lane.play, verified, situations, most) for lane in self._lanes
+        ]
         removals = trials[0].removals()
 
         def remove(trial: GuardTrials, removal: Removal) -> GuardRecord:

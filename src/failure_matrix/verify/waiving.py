@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from datetime import date
 
 from failure_matrix.catalogue.model import Catalogue, Waiver
-from failure_matrix.evidence.records import Verdict, WaiverRecord
+from failure_matrix.evidence.records import Verdict, WaiverRecord, worst
 
 Judged = tuple[Verdict, str | None]
 
 
 class Waiving:
-    """Applies the waivers of a catalogue to verdicts by name: ``state ready``, ``move ready acquire leased``."""
+    """Applies the waivers of a catalogue to verdicts by name: ``state ready``, ``move ready acquire leased``.
 
-    def __init__(self, catalogue: Catalogue, today: date) -> None:
+    ``whole``: everything was run. Else what a waiver is about may not have been looked at, and that is no reason to
+    call it unneeded or unknown.
+    """
+
+    def __init__(self, catalogue: Catalogue, today: date, *, whole: bool) -> None:
         self._waivers = catalogue.waivers
         self._today = today
-        self._needed: dict[str, bool] = {}  # id -> whether what it waives does not hold
+        self._whole = whole
+        self._verdicts: dict[str, Verdict | None] = {}  # name -> as it was judged without waivers; None: not tried
 
     def judge(self, name: str, verdict: Verdict, because: str | None) -> Judged:
         """The verdict on what is so named, waived where a waiver stands."""
-        for id, waiver in self._waivers.items():
-            if waiver.of != name:
-                continue
-            self._needed[id] = verdict is not Verdict.VERIFIED
-            if self._needed[id] and not self._expired(waiver):
+        self._verdicts[name] = worst((verdict, self._verdicts.get(name) or verdict))  # two guards may be written alike
+        for waiver in self._waivers.values():
+            if waiver.of == name and verdict is not Verdict.VERIFIED and not self._expired(waiver):
                 return Verdict.WAIVED, f"until {waiver.until}: {waiver.because}"
         return verdict, because
+
+    def untried(self, name: str) -> None:
+        """Take note of what has no verdict."""
+        self._verdicts.setdefault(name, None)
 
     def _expired(self, waiver: Waiver) -> bool:
         return date.fromisoformat(waiver.until) < self._today
@@ -35,13 +43,7 @@ class Waiving:
     def records(self) -> Iterator[WaiverRecord]:
         """Each waiver with its own verdict; to be called when everything has been judged."""
         for id, waiver in self._waivers.items():
-            because = None
-            if self._expired(waiver):
-                because = f"it ended on {waiver.until}: decide again"
-            elif id not in self._needed:
-                because = f"nothing is called '{waiver.of}'"
-            elif not self._needed[id]:
-                because = f"'{waiver.of}' holds now: delete the waiver"
+            because = self._wrong(waiver)
             yield WaiverRecord(
                 id=id,
                 of=waiver.of,
@@ -51,3 +53,20 @@ class Waiving:
                 verdict=Verdict.BROKEN if because else Verdict.WAIVED,
                 because=because,
             )
+
+    def _wrong(self, waiver: Waiver) -> str | None:
+        """Why it may not stand."""
+        if self._expired(waiver):
+            return f"it ended on {waiver.until}: decide again"
+        if not self._whole:
+            return None
+        if waiver.of not in self._verdicts:
+            near = difflib.get_close_matches(waiver.of, self._verdicts, n=1)
+            return f"nothing is called '{waiver.of}'" + (f": did you mean '{near[0]}'?" if near else "")
+        match self._verdicts[waiver.of]:
+            case Verdict.VERIFIED:
+                return f"'{waiver.of}' holds now: delete the waiver"
+            case None:
+                return f"'{waiver.of}' was not tried, and that needs no waiver: delete it"
+            case _:
+                return None
