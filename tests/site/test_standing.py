@@ -9,8 +9,8 @@ from tests.site import builders
 
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.evidence.records import Evidence, Verdict
+from failure_matrix.site import render
 from failure_matrix.site.markdown import SYMBOLS
-from failure_matrix.site.render import render
 
 REASONS = {
     "waived": ("until 2027-01-31", "Waived until 2027-01-31, not proven:", "waived until 2027-01-31"),

@@ -79,8 +79,9 @@ def test_a_cut_text_is_never_longer(text: str, width: int) -> None:
 def test_a_cut_phrase_keeps_its_link_and_its_verdict() -> None:
     phrase = say(Link("A rather long title", Target("states/a")), " and what follows")
     assert shortened(phrase, 12).parts == (Link("A rather lo…", Target("states/a")),)
-    badge = say(Badge(Verdict.BROKEN, "x" * 100))
-    assert shortened(badge, 5) == badge
+    badge = Badge(Verdict.BROKEN, "some thing that was seen")
+    assert shortened(say(badge), 5).parts == (Badge(Verdict.BROKEN, ""),)
+    assert shortened(say(badge), 20).parts == (Badge(Verdict.BROKEN, "some thing…"),)
 
 
 def test_words_are_listed_and_counted() -> None:

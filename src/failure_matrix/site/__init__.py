@@ -8,8 +8,8 @@ from pathlib import Path
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.evidence.records import Evidence
 from failure_matrix.site.compare import Difference, compare, published_run
-from failure_matrix.site.publish import Published, publish
-from failure_matrix.site.render import render
+from failure_matrix.site.publication import Published, publish
+from failure_matrix.site.rendering import render
 
 __all__ = ["Difference", "Published", "build", "check", "render"]
 

@@ -165,6 +165,32 @@ class Book:
         return {id: tuple(actions) for id, actions in found.items()}
 
     @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where each state stands in the author's order."""
+        return {id: place for place, id in enumerate(self.catalogue.states)}
+
+    @cached_property
+    def mistaken_by(self) -> Mapping[str, tuple[str, ...]]:
+        """For each state those that say they are mistaken for it."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for id, state in self.catalogue.states.items():
+            for other in state.mistaken_for:
+                found[other].append(id)
+        return {id: tuple(others) for id, others in found.items()}
+
+    @cached_property
+    def refusals_in(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
+        """For each state the actions that say what a refusal means where this state is found: action, text."""
+        found: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        for id, action in self.catalogue.actions.items():
+            if action.instead_of is None:
+                means = dict.fromkeys(action.moves, action.refusal.means.get("otherwise", "")) | action.refusal.means
+                for state, text in means.items():
+                    if text and state != "otherwise":
+                        found[state].append((id, text))
+        return {id: tuple(texts) for id, texts in found.items()}
+
+    @cached_property
     def example_keys(self) -> Mapping[str, tuple[str, ...]]:
         """For each subject the first key that a scenario showed."""
         found: dict[str, tuple[str, ...]] = {}

@@ -7,32 +7,47 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequenc
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import jinja2
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
-from markupsafe import Markup, escape
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
+from markupsafe import Markup
 from pygments.lexers import PostgresLexer
+from pygments.token import Comment, Keyword, Number, String, _TokenType
 
 from failure_matrix.evidence.records import Verdict
 from failure_matrix.site.diagrams import Graph
+from failure_matrix.site.markdown import quoted
 from failure_matrix.site.svg import Drawing, inline
+from failure_matrix.site.tables import TableRow
 from failure_matrix.site.templates import environment
 from failure_matrix.site.words import Badge, Code, Link, Part, Phrase, Quiet, Strong, Target, clip, visible
 
 _LEXER = PostgresLexer(stripnl=False, ensurenl=False)
-_FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix="q-")
+_CLASSES = ((Comment, "comment"), (String, "string"), (Number, "number"), (Keyword, "word"))
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;"})
+
+
+def escaped(text: str) -> str:
+    """Text that HTML shows as it is, in an element or a quoted attribute."""
+    return visible(text).translate(_ESCAPES)
 
 
 @lru_cache(maxsize=4096)
 def sql(text: str) -> Markup:
     """SQL with its words in classes."""
-    return Markup(highlight(visible(text), _LEXER, _FORMATTER))
+    pieces = []
+    for kind, piece in _LEXER.get_tokens(visible(text)):
+        found, shown = _class(kind), piece.translate(_ESCAPES)
+        pieces.append(f'<span class="sql-{found}">{shown}</span>' if found else shown)
+    return Markup("".join(pieces))
+
+
+@lru_cache
+def _class(kind: _TokenType) -> str:
+    return next((name for parent, name in _CLASSES if parent in kind.split()), "")
 
 
 def slug(text: str) -> str:
@@ -47,13 +62,14 @@ class Html:
         self, templates: Path | None, drawings: Mapping[str, Drawing], node_page: Callable[[str], str | None]
     ) -> None:
         self._environment = environment(templates, self._finalize)
-        self._environment.filters.update(sql=sql, clip=clip)
+        self._environment.filters.update(sql=sql, clip=clip, cells=self._cells)
         self._environment.globals.update(href=self.href, url=self.url, picture=self._picture, verdicts=tuple(Verdict))
         self._drawings = drawings
         self._node_page = node_page
         self._markdown = _markdown()
         self._own: dict[str, jinja2.Template | None] = {}
         self._up = ""
+        self._parts: dict[str, dict[Part, str]] = {}  # by depth of the page: the same links stand on many
         self._taken: set[str] = set()
 
     def turn_to(self, page: str) -> None:
@@ -81,17 +97,21 @@ class Html:
         return self._own[name]
 
     def url(self, path: str) -> Markup:
-        return Markup(self._up + quote(path))
+        """A file of the site, relative to the page at hand."""
+        return Markup(self._up + quoted(path))
 
     def href(self, to: Target) -> Markup:
         """A page and an id on it, relative to the page at hand."""
-        anchor = f"#{quote(to.anchor)}" if to.anchor else ""
-        return Markup((self.url(f"{to.page}.html") if to.page else "") + anchor)
+        return Markup(self._to(to))
+
+    def _to(self, to: Target) -> str:
+        anchor = f"#{quoted(to.anchor)}" if to.anchor else ""
+        return f"{self._up}{quoted(to.page)}.html{anchor}" if to.page else anchor
 
     def _picture(self, graph: Graph) -> Markup:
         def page(number: int) -> str | None:
             found = self._node_page(graph.nodes[number].id)
-            return self.url(f"{found}.html") if found else None
+            return self._to(Target(found)) if found else None
 
         return Markup(inline(self._drawings[graph.name], visible(graph.caption), page))
 
@@ -100,26 +120,42 @@ class Html:
             case Markup():
                 return found
             case Phrase():
-                return Markup("".join(map(self._part, found.parts)))
+                return Markup(self._phrase(found))
             case tuple():
-                return Markup("<br>".join(str(self._finalize(each)) for each in found))
+                return Markup("<br>".join(map(self._phrase, found)))
             case str():
                 return visible(found)
             case _:
                 return found
 
+    def _cells(self, row: TableRow, columns: tuple[str, ...]) -> Markup:
+        """The cells of a row: the first heads it, the others say which column they are of."""
+        first, *others = ("<br>".join(map(self._phrase, cell)) for cell in row.cells)
+        labels = map(escaped, columns[1:])
+        found = (f'<td data-label="{label}">{cell}</td>' for label, cell in zip(labels, others, strict=True))
+        return Markup(f'<th scope="row">{first}</th>{"".join(found)}')
+
+    def _phrase(self, phrase: Phrase) -> str:
+        known = self._parts.setdefault(self._up, {})
+        pieces = []
+        for part in phrase.parts:
+            if part not in known:
+                known[part] = self._part(part)
+            pieces.append(known[part])
+        return "".join(pieces)
+
     def _part(self, part: Part) -> str:
         match part:
             case str():
-                return str(escape(visible(part)))
+                return escaped(part)
             case Code():
-                return f"<code>{escape(visible(part.text))}</code>"
+                return f"<code>{escaped(part.text)}</code>"
             case Strong():
-                return f"<strong>{escape(visible(part.text))}</strong>"
+                return f"<strong>{escaped(part.text)}</strong>"
             case Quiet():
-                return f'<span class="quiet">{escape(visible(part.text))}</span>'
+                return f'<span class="quiet">{escaped(part.text)}</span>'
             case Link():
-                return f'<a href="{self.href(part.to)}">{escape(visible(part.text))}</a>'
+                return f'<a href="{self._to(part.to)}">{escaped(part.text)}</a>'
             case Badge():
                 return badge(part)
 
@@ -127,7 +163,7 @@ class Html:
 def badge(found: Badge) -> str:
     """A verdict: its shape, its word, and its note beside it."""
     icon = f'<svg class="icon" width="14" height="14" aria-hidden="true"><use href="#icon.{found.verdict}"/></svg>'
-    note = f' <span class="note">{escape(visible(found.note))}</span>' if found.note else ""
+    note = f' <span class="note">{escaped(found.note)}</span>' if found.note else ""
     return f'<span class="badge v-{found.verdict}">{icon}{found.verdict}</span>{note}'
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from failure_matrix.evidence.records import Verdict
+from failure_matrix.site.tables import TableRow
 from failure_matrix.site.templates import environment
 from failure_matrix.site.words import (
     Badge,
@@ -48,9 +50,12 @@ _MARKUP = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _START = re.compile(r"^(?:[-+=#!]|\d{1,9}(?=[.)]))")
+quoted = lru_cache(maxsize=1 << 16)(quote)
+_BAR = re.compile(r"(?<!\\)\|")
 _TICKS = re.compile(r"`+")
 
 
+@lru_cache(maxsize=1 << 16)  # the same titles stand on many pages
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
     shown = " ".join(visible(text).split())
@@ -81,9 +86,10 @@ class Markdown:
 
     def __init__(self, templates: Path | None) -> None:
         self._environment = environment(templates, self._finalize)
-        self._environment.filters.update(cell=self._cell, fence=fence)
+        self._environment.filters.update(cell=self._cell, cells=self._cells, fence=fence)
         self._environment.globals.update(url=self.url)
         self._up = ""
+        self._parts: dict[str, dict[Part, str]] = {}  # by depth of the page: the same links stand on many
 
     def turn_to(self, page: str) -> None:
         """Make links relative to this page from now on."""
@@ -95,18 +101,27 @@ class Markdown:
 
     def url(self, path: str) -> Markup:
         """A file of the site, relative to the page at hand."""
-        return Markup(self._up + quote(path))
+        return Markup(self._up + quoted(path))
 
     def _finalize(self, found: object) -> object:
         match found:
             case Markup():
                 return found
             case Phrase():
-                return Markup("".join(map(self._part, found.parts)))
+                return Markup(self._phrase(found))
             case tuple():
-                return Markup("; ".join(str(self._finalize(each)) for each in found))
+                return Markup("; ".join(map(self._phrase, found)))
             case _:
                 return Markup(escaped(str(found)))
+
+    def _phrase(self, phrase: Phrase) -> str:
+        known = self._parts.setdefault(self._up, {})
+        pieces = []
+        for part in phrase.parts:
+            if part not in known:
+                known[part] = self._part(part)
+            pieces.append(known[part])
+        return "".join(pieces)
 
     def _part(self, part: Part) -> str:
         match part:
@@ -131,14 +146,18 @@ class Markdown:
         """A link to a page; ids exist in its HTML form only."""
         return f"[{escaped(text)}]({self.url(f'{to.page}.md')})" if to.page else escaped(text)
 
+    def _cells(self, row: TableRow, width: int) -> Markup:
+        """The cells of a row, between their bars."""
+        return Markup(" | ".join(self._cell(cell, width) for cell in row.cells))
+
     def _cell(self, found: str | Phrase | Cell, width: int) -> Markup:
         """Something on one line of a table, cut to ``width`` characters."""
         if isinstance(found, str):
             return Markup(escaped(clip(found, width)))
         lines = found if isinstance(found, tuple) else (found,)
-        shown = "; ".join(str(self._finalize(shortened(each, width))) for each in lines)
+        shown = "; ".join(self._phrase(shortened(each, width)) for each in lines)
         # Inside a code span nothing has escaped the bar yet; a table asks for it there too.
-        return Markup(re.sub(r"(?<!\\)\|", r"\\|", shown))
+        return Markup(_BAR.sub(r"\\|", shown) if "|" in shown else shown)
 
 
 def _spaced(text: str) -> str:

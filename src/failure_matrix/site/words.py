@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from failure_matrix.evidence.records import Verdict
 
@@ -108,7 +109,7 @@ def _words(part: Part) -> str:
         case str():
             return part
         case Badge():
-            return f"{part.verdict} {part.note}".strip()
+            return f"* {part.verdict} {part.note}".rstrip()  # a shape, the word, the note
         case _:
             return part.text
 
@@ -152,7 +153,12 @@ def shortened(phrase: Phrase, width: int) -> Phrase:
     left = width
     for part in phrase.parts:
         words = _words(part)
-        if len(words) < left or isinstance(part, Badge):
+        if isinstance(part, Badge):
+            room = left - len(part.verdict) - 3
+            kept.append(Badge(part.verdict, clip(part.note, room) if room > 3 else ""))  # its word is never cut
+            left -= len(words)
+            continue
+        if len(words) < left:
             kept.append(part)
             left -= len(words)
             continue
@@ -176,7 +182,6 @@ _ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\U000e0000-\U000e0fff]"
 )
-_SPACE = re.compile(r"\s+")
 
 
 def _picture(match: re.Match[str]) -> str:
@@ -193,9 +198,10 @@ def visible(text: str) -> str:
     return _ODD.sub(_picture, text.replace("\r\n", "\n"))
 
 
+@lru_cache(maxsize=1 << 16)  # the same titles stand on many pages
 def prose(text: str) -> str:
     """Text on one line, as YAML's folded and written prose is meant."""
-    return visible(_SPACE.sub(" ", text).strip())
+    return visible(" ".join(text.split()))
 
 
 def value(text: str | None, width: int = 200) -> str:

@@ -38,9 +38,8 @@ def facts(book: Book, id: str) -> tuple[Fact, ...]:
 
 def look_alikes(book: Book, id: str) -> tuple[str, ...]:
     """The states that this one is mistaken for, said on either side, in the author's order."""
-    states = book.catalogue.states
-    own = states[id].mistaken_for
-    return tuple(other for other, state in states.items() if other != id and (other in own or id in state.mistaken_for))
+    found = {*book.catalogue.states[id].mistaken_for, *book.mistaken_by.get(id, ())} - {id}
+    return tuple(sorted(found & book.catalogue.states.keys(), key=book.places.__getitem__))
 
 
 def _own_columns(book: Book, id: str) -> bool:

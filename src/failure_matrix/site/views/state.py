@@ -164,15 +164,12 @@ def _look_alikes(book: Book, id: str, noun: State) -> Table | None:
 
 def _refusals(book: Book, id: str) -> Table | None:
     """What a refused action means to somebody who then finds the row here: the reconciliation."""
-    rows = []
-    for action_id, action in book.catalogue.actions.items():
-        text = action.refusal.means.get(id)
-        if text is None and action_id in book.actions_from.get(id, ()):
-            text = action.refusal.means.get("otherwise")
-        if text and action.instead_of is None:
-            rows.append(TableRow(cells=cells(prose(action.title), prose(text))))
+    rows = tuple(
+        TableRow(cells=cells(prose(book.catalogue.actions[action].title), prose(text)))
+        for action, text in book.refusals_in.get(id, ())
+    )
     columns = ("It was refused", "and you find this state: it means")
-    return Table(caption="What a refusal means here", columns=columns, rows=tuple(rows)) if rows else None
+    return Table(caption="What a refusal means here", columns=columns, rows=rows) if rows else None
 
 
 def _moves(book: Book, id: str) -> StateMoves | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from failure_matrix.catalogue.model import Catalogue
@@ -33,7 +35,7 @@ def render(
     instead of the bundled one. explain: pages name the command ``matrix explain``. Raises CouldNot.
     """
     book = Book(catalogue=catalogue, evidence=evidence, explain=explain)
-    with told(), ThreadPoolExecutor(1) as pool:
+    with told(), _uncollected(), ThreadPoolExecutor(1) as pool:
         made = list(pages(book))
         engine = Engine(command=dot or bundled())
         drawings = pool.submit(engine.draw, [graph for page in made for graph in page.graphs])
@@ -47,16 +49,30 @@ def render(
     return dict(sorted(found.items()))
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Hold back the garbage collector: views are many and live to the end, so it only finds them again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def _markdown(book: Book, made: list[Page], templates: Path | None) -> dict[str, list[str]]:
     """The blocks of each page: where it stands, what it says, what it rests on."""
     writer = Markdown(templates)
-    texts = {}
+    texts: dict[str, list[str]] = {}
+    feet: dict[int, str] = {}
     for page in made:
         writer.turn_to(page.path)
         above = join(page.crumbs or navigation(book)[1:], " / " if page.crumbs else " · ")
         blocks = [writer.render(block.template, view=block.view) for block in page.blocks]
-        foot = writer.render("foot", evidence=book.evidence)
-        texts[page.path] = [writer.render("words", view=above), *blocks, foot]
+        depth = page.path.count("/")
+        feet[depth] = feet.get(depth) or writer.render("foot", evidence=book.evidence)
+        texts[page.path] = [writer.render("words", view=above), *blocks, feet[depth]]
     return texts
 
 
