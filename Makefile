@@ -1,7 +1,7 @@
 # The two commands are `make site` and `make test`; everything they need is set up by themselves in .venv/.
 # All paths are relative to this file, so the checkout may lie anywhere, below a name with spaces too.
 
-.PHONY: help site test check lint lock clean
+.PHONY: help site test check lint bench lock clean
 .DELETE_ON_ERROR:
 
 # Say PYTHON=/path/to/python3.12 to choose one; without it the first of these that is new enough.
@@ -14,6 +14,7 @@ help:
 	@echo 'make site    verify the shipped catalogue on a live PostgreSQL and build site/ from it'
 	@echo 'make test    run the tests'
 	@echo 'make check   what a maintainer adds: lint, types, layers, the committed site, the browser'
+	@echo 'make bench   how fast it is, as ratios measured in one run'
 	@echo 'make lock    write requirements/ anew from pyproject.toml'
 	@echo 'make clean   remove the environment and every cache'
 
@@ -32,6 +33,9 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+bench: .venv/.dev
+	$(BIN)/python -m benchmarks
 
 # The environment, in three steps. Each leaves a stamp, so that a second `make` has nothing to do.
 .venv/.made:

@@ -23,7 +23,7 @@ from failure_matrix.export.spec import spec
 from failure_matrix.verify import prepare, scenario
 from failure_matrix.verify.entry import Entry
 from failure_matrix.verify.ground import Ground, laid
-from failure_matrix.verify.orders import End, Table
+from failure_matrix.verify.orders import End, Table, play_orders
 from failure_matrix.verify.probing import ready_probe
 from failure_matrix.verify.script import script
 from failure_matrix.verify.stores import Stores
@@ -62,16 +62,18 @@ def _ground(catalogue: Catalogue, server: Server) -> Iterator[tuple[Ground, Stor
     server.drop_database(template)
 
 
-def run_ours(catalogue: Catalogue, server: Server, ids: Sequence[str]) -> int:
+def run_ours(catalogue: Catalogue, server: Server, ids: Sequence[str], *, every_step: bool = False) -> int:
     """Do what ``verify`` does for these scenarios, from the schema to the last order; how many orders ran."""
     ran = 0
     with _ground(catalogue, server) as (ground, stores):
         for id in ids:
-            watch = scenario.Watch()
-            record = scenario.run(catalogue, id, ground, stores, fingerprint="", started=STARTED, watch=watch)
-            if record.verdict is not Verdict.VERIFIED:
-                raise Disagreement(f"{id} is {record.verdict}: {record.because}")
-            ran += record.orders.ran
+            watch = scenario.Watch(orders=False)
+            listed = scenario.run(catalogue, id, ground, stores, fingerprint="", started=STARTED, watch=watch)
+            table = Table(catalogue, script(catalogue, id), ground, stores, STARTED, every_step=every_step)
+            orders = play_orders(table, ALL)
+            if listed.verdict is not Verdict.VERIFIED or orders.failed:
+                raise Disagreement(f"{id} is {listed.verdict}, {orders.failed} of its orders failed: {listed.because}")
+            ran += orders.ran
             ground.renew()
     return ran
 

@@ -83,6 +83,8 @@ def empty(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*command, "install", "--no-deps", "--no-index", wheel], check=True)
     [site_packages] = environment.glob("lib/python*/site-packages")
     (site_packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    engine = Path(sysconfig.get_path("scripts"), "graphviz-pure")  # the diagrams' engine is a program, not a module
+    (environment / "bin" / engine.name).symlink_to(engine)
     return environment / "bin"
 
 

@@ -1,0 +1,117 @@
+"""What a small catalogue's verification says, looked at by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.database.cluster import Server
+from failure_matrix.evidence.fingerprints import Fingerprints
+from failure_matrix.evidence.records import (
+    CellRecord,
+    Evidence,
+    GuardRecord,
+    InvariantRecord,
+    ObservationRecord,
+    PopulationRecord,
+    Run,
+    StateRecord,
+    WaiverRecord,
+)
+from failure_matrix.verify import prepare, verify
+from failure_matrix.verify.conclude import Seen, conclude
+from failure_matrix.verify.lane import lanes
+from failure_matrix.verify.probing import ready_probe
+from failure_matrix.verify.sweep import Sweep
+from failure_matrix.verify.verification import Verification
+
+LEASE = Path(__file__).with_name("lease.yaml").read_text(encoding="utf-8")
+
+Edit = tuple[str, str]
+
+
+class Stage(Protocol):
+    """Where a catalogue that is written in a test is proved; see conftest.py."""
+
+    server: Server
+
+    def catalogue(self, *texts: str) -> Catalogue: ...
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The evidence of one verification, each record by its name."""
+
+    evidence: Evidence
+
+    def cell(self, state: str, action: str, caller: str | None = None) -> CellRecord:
+        name = (state, action, caller)
+        return next(cell for cell in self.evidence.cells if (cell.state, cell.action, cell.caller) == name)
+
+    def guard(self, guard: str, action: str | None = None) -> GuardRecord:
+        return next(each for each in self.evidence.guards if each.guard == guard and action in (None, each.action))
+
+    def population(self, subject: str = "job") -> PopulationRecord:
+        return next(each for each in self.evidence.population if each.subject == subject)
+
+    def observation(self, state: str, number: int | None = 0) -> ObservationRecord:
+        return next(each for each in self.evidence.observations if (each.state, each.observation) == (state, number))
+
+    def state(self, id: str) -> StateRecord:
+        return next(each for each in self.evidence.states if each.id == id)
+
+    def invariant(self, id: str) -> InvariantRecord:
+        return next(each for each in self.evidence.invariants if each.id == id)
+
+    def waiver(self, id: str) -> WaiverRecord:
+        return next(each for each in self.evidence.waivers if each.id == id)
+
+    def not_verified(self) -> list[str]:
+        """All but states that is not verified, one line each: ``broken cell held take stranger: it …``."""
+        kinds = (
+            *((f"scenario {each.id}", each) for each in self.evidence.scenarios),
+            *((f"move {each.from_} {each.by} {each.to}", each) for each in self.evidence.moves),
+            *((f"cell {each.state} {each.action} {each.caller or ''}".strip(), each) for each in self.evidence.cells),
+            *((f"guard {each.action} {each.guard}", each) for each in self.evidence.guards),
+            *((f"population {each.subject}", each) for each in self.evidence.population),
+            *((f"observation {each.state} {each.observation}", each) for each in self.evidence.observations),
+            *((f"invariant {each.id}", each) for each in self.evidence.invariants),
+            *((f"waiver {each.id}", each) for each in self.evidence.waivers),
+        )
+        return [
+            f"{record.verdict} {name}: {record.because}"
+            for name, record in kinds
+            if record.verdict not in ("verified", None)
+        ]
+
+
+def edited(text: str, *edits: Edit) -> str:
+    """The text with each piece replaced; each must stand there exactly once."""
+    for old, new in edits:
+        assert text.count(old) == 1, f"{text.count(old)} times: {old}"
+        text = text.replace(old, new)
+    return text
+
+
+def prove(stage: Stage, yaml: str, *edits: Edit, only: tuple[str, ...] = (), quick: bool = False) -> Proof:
+    """Verify a catalogue with everything on. Raises CatalogueInvalid, CouldNot."""
+    return Proof(verify(stage.catalogue(edited(yaml, *edits)), stage.server, only=only, quick=quick))
+
+
+def sweep(stage: Stage, yaml: str, *edits: Edit) -> Proof:
+    """Play and sweep, without guards and population, which take longer."""
+    catalogue, server = stage.catalogue(edited(yaml, *edits)), stage.server
+    fingerprints = Fingerprints(catalogue, server.major)
+    template = prepare.make_template(catalogue, server)
+    probe = ready_probe(catalogue, server.conninfo(template))
+    swept = Sweep(catalogue)
+    now, chosen = datetime.now(UTC), tuple(catalogue.scenarios)
+    with lanes(catalogue, server, template, probe, fingerprints, now, count=1) as laid:
+        records = Verification(catalogue, laid, lambda _: None, orders=False).scenarios(chosen, swept)
+    server.drop_database(template)
+    run = Run(started="", seconds=0, postgresql="", server="", host="", commit=None, version="")
+    seen = Seen(scenarios=records, sweep=swept)
+    return Proof(conclude(catalogue, server.major, seen, fingerprints, run, today=now.date()))

@@ -1,0 +1,250 @@
+"""Who waits for whom, and who sets whom free, as seen on the server."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pytest
+
+from failure_matrix.evidence.records import Evidence, Failure, ScenarioRecord, Verdict
+
+GOOD = """
+  one-waits:
+    title: a second update waits for the first
+    given: {job: [{id: 1}]}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, do: take, with: {id: 1, owner: A}, rows: 1}
+      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 0, then: {job: {1: ready}}}
+      - {in: A, sql: COMMIT, releases: B, then: {job: {1: leased}}}
+  first-come-first-served:
+    title: two wait, the first of them for the holder, the other for the first
+    given: {job: [{id: 1}]}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, sql: SELECT id FROM job FOR UPDATE}
+      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 1}
+      - {in: C, do: take, with: {id: 1, owner: C}, waits: B, rows: 0}
+      - {in: A, sql: ROLLBACK, releases: [B, C], then: {job: {1: leased}}}
+  two-wait-for-one:
+    title: a shared lock keeps two waiting, and each says for whom
+    steps:
+      - {in: A, sql: SELECT pg_advisory_lock(7)}
+      - {in: B, sql: SELECT pg_advisory_lock_shared(7), waits: A}
+      - {in: C, sql: SELECT pg_advisory_lock_shared(7), waits: A}
+      - {in: A, sql: SELECT pg_advisory_unlock(7), returns: [[true]], releases: [C, B]}
+      - {in: A, sql: SELECT pg_advisory_lock(7), waits: [C, B]}
+      - {in: B, sql: SELECT pg_advisory_unlock_shared(7)}
+      - {in: C, sql: SELECT pg_advisory_unlock_shared(7), releases: A}
+  waits-after-an-answer:
+    title: a step that has sent rows already, and then waits
+    steps:
+      - {in: A, sql: SELECT pg_advisory_lock(7)}
+      - {in: B, sql: "SELECT repeat('x', 200000); SELECT pg_advisory_lock(7)", waits: A, results: [1, 1]}
+      - in: C
+        sql: "COPY (SELECT repeat('x', 200000) UNION ALL SELECT pg_advisory_xact_lock(7)::text) TO STDOUT"
+        waits: [A, B]
+        rows: 2
+      - {in: A, sql: SELECT pg_advisory_unlock(7), releases: B}
+      - {in: B, sql: SELECT pg_advisory_unlock(7), releases: C}
+  a-safe-snapshot:
+    title: SERIALIZABLE READ ONLY DEFERRABLE waits for a writer
+    given: {job: [{id: 1}]}
+    sessions: {A: {isolation: serializable}}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, do: take, with: {id: 1, owner: A}, rows: 1}
+      - {in: B, sql: "BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE; SELECT state FROM job", waits: A, rows: 1}
+      - {in: A, sql: COMMIT, releases: B}
+      - {in: B, sql: COMMIT}
+  time-may-decide:
+    title: a lock_timeout of its own
+    given: {job: [{id: 1}]}
+    sessions: {B: {setup: SET lock_timeout = '20ms'}}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, do: take, with: {id: 1, owner: A}}
+      - {in: B, do: take, with: {id: 1, owner: B}, waits: maybe, error: 55P03}
+      - {in: B, sql: SELECT 1, rows: 1}
+      - {in: A, sql: ROLLBACK}
+  a-cancel-takes-its-time:
+    title: a cancel sets a waiting step free
+    steps:
+      - {in: A, sql: SELECT pg_advisory_lock(7)}
+      - {in: B, sql: SELECT pg_backend_pid() AS pid, keep: {b: pid}}
+      - {in: B, sql: SELECT pg_advisory_lock(7), waits: A, error: "57014"}
+      - {in: C, sql: "SELECT pg_cancel_backend(:pid)", with: {pid: $b}, returns: [[true]], releases: B}
+      - {in: B, sql: SELECT 1, rows: 1}
+  killed-while-it-waits:
+    title: a waiting session is killed, then the one it waited for
+    given: {job: [{id: 1}]}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, do: take, with: {id: 1, owner: A}}
+      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, error: 57P01}
+      - {kill: B, releases: B}
+      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 1}
+      - {kill: A, releases: B, then: {job: {1: leased}}}
+  a-prepared-transaction:
+    title: who prepared it is waited for
+    given: {job: [{id: 1}]}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, do: take, with: {id: 1, owner: A}}
+      - {in: A, sql: "PREPARE TRANSACTION 'it''s a, b'", then: {job: {1: ready}}}
+      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 0}
+      - {in: C, sql: "COMMIT PREPARED 'it''s a, b'", releases: B, then: {job: {1: leased}}}
+  the-world-waits:
+    title: an event meets a lock, and happens later
+    given: {job: [{id: 1}]}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, sql: SELECT id FROM job FOR UPDATE}
+      - {event: storm, with: {id: 1}, waits: A, rows: 1, then: {job: {1: ready}}}
+      - {in: A, sql: COMMIT, then: {job: {1: done}}}
+  behind-an-exclusive-lock:
+    title: the observer could not look, and accounts for it later
+    given: {job: [{id: 1}]}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, do: take, with: {id: 1, owner: A}}
+      - {in: A, sql: LOCK TABLE job}
+      - {in: B, sql: SELECT 1}
+      - {in: A, sql: COMMIT, then: {job: {1: leased}}}
+"""
+
+BAD = {  # steps after A has job 1 in an open transaction -> kind, expected, observed
+    "waits-unsaid": (
+        "{in: B, do: take, with: {id: 1, owner: B}}",
+        "waits", "does not wait", "waits for A",
+    ),
+    "waits-for-another": (
+        "{in: B, do: take, with: {id: 1, owner: B}, waits: C}, {in: C, sql: SELECT 1}",
+        "waits", "waits for C", "waits for A",
+    ),
+    "does-not-wait": ("{in: B, sql: SELECT 1, waits: A}", "waits", "waits for A", "does not wait"),
+    "release-unsaid": (
+        "{in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 0}, {in: A, sql: COMMIT}",
+        "releases", "releases nobody", "released B",
+    ),
+    "releases-nobody": ("{in: A, sql: COMMIT, releases: B}, {in: B, sql: SELECT 1}", "releases", "releases B", "released nobody"),
+    "other-answer-once-free": (
+        "{in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 1}, {in: A, sql: COMMIT, releases: B}",
+        "rows", "1 row", "0 rows",
+    ),
+    "still-waiting": (
+        "{in: B, do: take, with: {id: 1, owner: B}, waits: A}",
+        "still-waiting", "a step that sets it free", "step 3 still waits for A",
+    ),
+    "next-step-while-it-waits": (
+        "{in: B, do: take, with: {id: 1, owner: B}, waits: A}, {in: B, sql: SELECT 1}",
+        "waits", "a step that sets it free before this one", "none",
+    ),
+    "expects-a-look-that-cannot-be": (
+        "{in: A, sql: LOCK TABLE job, then: {job: {1: ready}}}",
+        "could-not-look", "a look at what is committed",
+        "could not look: a session holds an ACCESS EXCLUSIVE lock on what is looked at",
+    ),
+    "expects-a-view-that-cannot-be": (
+        "{in: A, sql: LOCK TABLE job}, {in: B, sql: SELECT 1, seen_by: {B: {job: {1: ready}}}}",
+        "could-not-look", "a look at what is committed",
+        "could not look: a session holds an ACCESS EXCLUSIVE lock on what is looked at",
+    ),
+    "ends-behind-a-lock": (
+        "{in: A, sql: LOCK TABLE job}",
+        "could-not-look", "a step that ends its transaction",
+        "a session holds an ACCESS EXCLUSIVE lock on what is looked at",
+    ),
+    "looks-from-a-failed-transaction": (
+        "{in: A, sql: SELECT 1/0, error: '22012', seen_by: {A: {job: {1: ready}}}}",
+        "could-not-look", "a look by A", "A could not look: ERROR 25P02: this session cannot be asked now",
+    ),
+}  # fmt: skip
+
+DEADLOCK = """
+  deadlock-%d:
+    title: whoever closes the circle is given up
+    given: {job: [{id: 1}, {id: 2}]}
+    sessions: {A: {setup: SET deadlock_timeout = '20s'}, B: {setup: SET deadlock_timeout = '1ms'}}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, do: take, with: {id: 1, owner: A}}
+      - {in: B, sql: BEGIN}
+      - {in: B, do: take, with: {id: 2, owner: B}}
+      - {in: A, do: take, with: {id: 2, owner: A}, waits: B, rows: 1}
+      - {in: B, do: take, with: {id: 1, owner: B}, error: 40P01, releases: A}
+      - {in: A, sql: COMMIT, then: {job: {1: leased, 2: leased}}}
+"""
+
+
+class Stage(Protocol):
+    def scenarios(self, text: str, *more: str) -> dict[str, ScenarioRecord]: ...
+
+    def prove(self, *texts: str) -> Evidence: ...
+
+
+def failures(record: ScenarioRecord) -> list[Failure]:
+    return [*record.failures, *(failure for step in record.steps for failure in step.failures)]
+
+
+def ids(text: str) -> list[str]:
+    return [line.strip(" :") for line in text.splitlines() if line.startswith("  ") and line[2] != " "]
+
+
+@pytest.fixture(scope="module")
+def good(stage: Stage) -> dict[str, ScenarioRecord]:
+    return stage.scenarios(GOOD)
+
+
+@pytest.fixture(scope="module")
+def bad(stage: Stage) -> dict[str, ScenarioRecord]:
+    made = (
+        f"  {id}:\n    title: it fails\n    given: {{job: [{{id: 1}}]}}\n    steps:\n      [{{in: A, sql: BEGIN}},"
+        f" {{in: A, do: take, with: {{id: 1, owner: A}}}}, {steps}]\n"
+        for id, (steps, _, _, _) in BAD.items()
+    )
+    return stage.scenarios("".join(made))
+
+
+@pytest.mark.parametrize("id", ids(GOOD))
+def test_a_wait_that_is_as_it_should_be(good: dict[str, ScenarioRecord], id: str) -> None:
+    assert [(failure.message, failure.observed) for failure in failures(good[id])] == []
+    assert good[id].verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("id", BAD)
+def test_a_wait_that_is_not(bad: dict[str, ScenarioRecord], id: str) -> None:
+    _, *wanted = BAD[id]
+    assert [[failure.kind, failure.expected, failure.observed] for failure in failures(bad[id])] == [wanted]
+
+
+def test_waits_and_releases_name_each_other(good: dict[str, ScenarioRecord]) -> None:
+    *_, first, second, last = good["first-come-first-served"].steps
+    assert (first.waits, first.released_by) == (("A",), last.number)
+    assert (second.waits, second.released_by) == (("B",), last.number)
+    assert last.releases == (first.number, second.number)
+
+
+def test_the_failure_of_a_step_that_waited_is_told_at_that_step(bad: dict[str, ScenarioRecord]) -> None:
+    waited, releasing = bad["other-answer-once-free"].steps[2:]
+    assert [failure.kind for failure in waited.failures] == ["rows"]
+    assert releasing.failures == ()
+
+
+def test_what_could_not_be_seen_is_accounted_for_later(good: dict[str, ScenarioRecord]) -> None:
+    *_, locked, between, last = good["behind-an-exclusive-lock"].steps
+    assert locked.then == between.then == ()
+    assert [(move.from_, move.by, move.to) for move in last.moves] == [("ready", ("take",), "leased")]
+
+
+def test_a_deadlock_has_one_outcome_and_one_evidence(stage: Stage) -> None:
+    records = stage.scenarios("".join(DEADLOCK % number for number in range(15)))
+    assert {record.verdict for record in records.values()} == {Verdict.VERIFIED}
+    alike = {"id": "", "place": "", "fingerprint": ""}
+    seen = {
+        record.model_copy(
+            update={**alike, "steps": tuple(step.model_copy(update={"place": ""}) for step in record.steps)}
+        ).model_dump_json()
+        for record in records.values()
+    }
+    assert len(seen) == 1
