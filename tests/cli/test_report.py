@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failure_matrix.cli.report import code, report
+from failure_matrix.catalogue.model import Catalogue, Scenario, Settings
+from failure_matrix.cli.report import code, report, short
 from failure_matrix.cli.terminal import NARROWEST, cells
 from failure_matrix.evidence.records import (
     CellRecord,
+    Count,
     Evidence,
     GuardRecord,
     OrderRecord,
@@ -116,3 +118,29 @@ def test_an_order_that_failed_is_named(broken: Evidence) -> None:
     alone = scenario.model_copy(update={"steps": (), "orders": orders})
     lines = list(report(broken.model_copy(update={"scenarios": (alone,)}), 80))
     assert "            order 6, step 6: A did publish: 1 row, expected 0" in lines
+
+
+def _requiring(percent: int | None) -> Catalogue:
+    return Catalogue(settings=Settings(title="x", require=percent), scenarios={"finish-once": ONCE})
+
+
+ONCE = Scenario(title="Once", steps=())
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "option", "said"), [(100, None, 1), (75, None, 0), (100, 75, 0), (None, 76, 1), (None, None, 0)]
+)
+def test_coverage_that_falls_short_is_said_and_gives_exit_1(
+    verified: Evidence, catalogue: int | None, option: int | None, said: int
+) -> None:
+    seen = verified.model_copy(update={"coverage": {"guards": Count(of=4, verified=2, waived=1)}})
+    lines = short(seen, _requiring(catalogue), option)
+    assert len(lines) == said
+    assert code(seen.verdict, lines) == said
+    assert ("short       guards: 3 of 4 verified or waived" in "\n".join(report(seen, 80, short=lines))) == bool(said)
+
+
+def test_a_run_of_some_scenarios_asks_for_no_coverage(verified: Evidence) -> None:
+    more = Catalogue(settings=Settings(title="x", require=100), scenarios={"finish-once": ONCE, "other": ONCE})
+    seen = verified.model_copy(update={"coverage": {"guards": Count(of=4, verified=2)}})
+    assert short(seen, more, None) == ()

@@ -17,6 +17,7 @@ import pytest
 from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.site import manifest, publication
 from failure_matrix.site.publication import publish
+from failure_matrix.site.swap import flush
 
 OLD = {"index.html": b"old", "states/a.html": b"old a", "states/gone.html": b"old gone"}
 NEW = {"index.html": b"new", "states/a.html": b"new a", "diagrams/b.svg": b"new b"}
@@ -204,7 +205,6 @@ def test_a_full_disk_leaves_the_old_site_and_nothing_else(tmp_path: Path, monkey
 def test_a_second_build_waits_for_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = tmp_path / "site"
     writing, second_waits = threading.Event(), threading.Event()
-    flush = publication.flush
 
     def held(candidate: Path) -> None:
         writing.set()
@@ -225,6 +225,7 @@ BUILDER = """
 import sys
 from pathlib import Path
 from failure_matrix.site.publication import publish
+from failure_matrix.site.swap import flush
 site = Path(sys.argv[1])
 files = [{f"d{n % 7}/{n}": f"{text} {n}".encode() * 50 for n in range(120)} for text in ("one", "two")]
 print("ready", flush=True)

@@ -13,7 +13,7 @@ from failure_matrix.database.cluster import Server
 from failure_matrix.evidence.records import Evidence, ScenarioRecord
 from failure_matrix.verify import verify
 
-QUEUE = Path(__file__).with_name("queue.yaml").read_text()
+QUEUE = (Path(__file__).with_name("catalogues") / "queue.yaml").read_text()
 
 
 class Stage:
@@ -41,8 +41,8 @@ class Stage:
         return verify(self.catalogue(*texts), self.server, quick=True)
 
     def scenarios(self, text: str, *more: str) -> dict[str, ScenarioRecord]:
-        """The queue with these scenarios, by id."""
-        evidence = self.prove(QUEUE, "scenarios:\n" + text, *more)
+        """The scenarios of a text that goes with the queue, by id."""
+        evidence = self.prove(QUEUE, text, *more)
         return {record.id: record for record in evidence.scenarios}
 
     def rejected(self, *texts: str) -> tuple[Finding, ...]:

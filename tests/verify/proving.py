@@ -96,14 +96,14 @@ def edited(text: str, *edits: Edit) -> str:
     return text
 
 
-def prove(stage: Stage, yaml: str, *edits: Edit, only: tuple[str, ...] = (), quick: bool = False) -> Proof:
+def prove(stage: Stage, *yaml: str, only: tuple[str, ...] = (), quick: bool = False) -> Proof:
     """Verify a catalogue with everything on. Raises CatalogueInvalid, CouldNot."""
-    return Proof(verify(stage.catalogue(edited(yaml, *edits)), stage.server, only=only, quick=quick))
+    return Proof(verify(stage.catalogue(*yaml), stage.server, only=only, quick=quick))
 
 
-def sweep(stage: Stage, yaml: str, *edits: Edit) -> Proof:
+def sweep(stage: Stage, *yaml: str) -> Proof:
     """Play and sweep, without guards and population, which take longer."""
-    catalogue, server = stage.catalogue(edited(yaml, *edits)), stage.server
+    catalogue, server = stage.catalogue(*yaml), stage.server
     fingerprints = Fingerprints(catalogue, server.major)
     template = prepare.make_template(catalogue, server)
     probe = ready_probe(catalogue, server.conninfo(template))

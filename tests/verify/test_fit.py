@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 import pytest
@@ -11,6 +12,8 @@ from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.database.cluster import Server
 from failure_matrix.evidence.records import Evidence, Verdict
 from failure_matrix.verify import verify
+
+CATALOGUES = Path(__file__).with_name("catalogues")
 
 
 class Stage(Protocol):
@@ -23,31 +26,7 @@ class Stage(Protocol):
     def rejected(self, *texts: str) -> tuple[Finding, ...]: ...
 
 
-WRONG = """
-states:
-  misspelt: {subject: job, title: Misspelt, when: job.stat = 'x'}
-  mistyped: {subject: job, title: Mistyped, when: job.lease_until > 'soon'}
-  wrongly-observed:
-    subject: job
-    title: Observed
-    when: job.state = 'x'
-    observe: [{see: nothing, sql: SELECT id FROM jobs WHERE id = :id}]
-    retention: {keep: never, cost: SELECT bytes FROM job}
-callers:
-  nobody: SELECT nobody FROM job WHERE id = :id
-actions:
-  unknown-function: {subject: job, title: F, sql: UPDATE job SET state = shrink(:id), moves: {}}
-  two-types: {subject: job, title: T, sql: "UPDATE job SET owner = :it, lease_until = :it", with: {it: x}, moves: {}}
-  no-type: {subject: job, title: N, sql: "SELECT :it", with: {it: x}, moves: {}}
-  broken-syntax: {subject: job, title: S, sql: UPDATE job SET WHERE id = :id, moves: {}}
-  store-in-action: {subject: job, title: S, sql: SELECT name FROM files WHERE name = :id, moves: {}}
-events:
-  wrong-event: {title: E, sql: DELETE FROM job WHERE ident = :id, moves: {}}
-stores:
-  files: {directory: files}
-invariants:
-  wrong-invariant: {title: I, sql: SELECT nothing FROM job}
-"""
+WRONG = (CATALOGUES / "wrong.yaml").read_text()
 PREVIOUS = """
 invariants:
   wrong-previous: {title: I, sql: SELECT id FROM previous_job WHERE previous_job.statt = 'x'}
@@ -71,7 +50,11 @@ def found(stage: Stage, queue: str) -> dict[str, Finding]:
         ("callers nobody", "unknown-column", 'ERROR 42703: column "nobody" does not exist'),
         ("actions unknown-function sql", "unknown-function", "ERROR 42883: function shrink(unknown) does not exist"),
         ("actions two-types sql", "untyped-parameter", "ERROR 42P08: inconsistent types deduced for parameter $1"),
-        ("actions broken-syntax sql", "sql-syntax", 'ERROR 42601: syntax error at or near "WHERE", at \'WHERE id = $1\''),
+        (
+            "actions broken-syntax sql",
+            "sql-syntax",
+            "ERROR 42601: syntax error at or near \"WHERE\", at 'WHERE id = $1'",
+        ),
         ("actions store-in-action sql", "unknown-relation", 'ERROR 42P01: relation "files" does not exist'),
         ("events wrong-event sql", "unknown-column", 'ERROR 42703: column "ident" does not exist'),
         ("invariants wrong-invariant sql", "unknown-column", 'ERROR 42703: column "nothing" does not exist'),
@@ -102,13 +85,18 @@ states:
   dated: {subject: job, title: D, when: "job.lease_until IS NULL AND :now > '2030-01-01'::date"}
 """
     (finding,) = stage.rejected(queue, more)
-    assert finding.message.startswith("states dated when: PostgreSQL says ERROR 42883: operator does not exist: integer > date")
+    assert finding.message.startswith(
+        "states dated when: PostgreSQL says ERROR 42883: operator does not exist: integer > date"
+    )
 
 
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        ("CREATE TABLE a (id integer);\n      CREATE TABEL b (id integer)", "rejects the schema at line 2: ERROR 42601"),
+        (
+            "CREATE TABLE a (id integer);\n      CREATE TABEL b (id integer)",
+            "rejects the schema at line 2: ERROR 42601",
+        ),
         ("CREATE TABLE a (id integer); CREATE TABLE a (id integer)", "rejects the schema: ERROR 42P07"),
         ("CREATE TABLE a (id integer); INSERT INTO a SELECT 1/0", "rejects the schema: ERROR 22012: division by zero"),
         ("COPY pg_class FROM STDIN", "rejects the schema: ERROR 57014"),

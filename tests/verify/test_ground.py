@@ -52,14 +52,17 @@ SPOIL = {  # what a step does to the database
     "view-refreshed": "INSERT INTO app.parent DEFAULT VALUES; REFRESH MATERIALIZED VIEW moods",
     "policy-made": "CREATE POLICY p ON app.parent USING (false); ALTER TABLE app.parent ENABLE ROW LEVEL SECURITY",
     "trigger-made": (
-        "CREATE TRIGGER t BEFORE UPDATE ON app.parent FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+        "CREATE TRIGGER t BEFORE UPDATE ON app.parent"
+        " FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()"
     ),
     "extension-made": "DROP FUNCTION app.grow(); CREATE SCHEMA other",
     "setting-of-the-database": (
         "DO $do$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = app', current_database()); END $do$"
     ),
     "large-object": "SELECT lo_create(4711)",
-    "path-and-locks": "SET search_path = app; SELECT pg_advisory_lock(1); LISTEN news; CREATE TEMPORARY TABLE parent (a text)",
+    "path-and-locks": (
+        "SET search_path = app; SELECT pg_advisory_lock(1); LISTEN news; CREATE TEMPORARY TABLE parent (a text)"
+    ),
     "left-in-a-transaction": "BEGIN; INSERT INTO app.parent DEFAULT VALUES; SELECT pg_advisory_lock(2)",
     "everybody-else-ended": (
         "SELECT count(pg_terminate_backend(pid)) >= 0 FROM pg_stat_activity"
@@ -72,7 +75,9 @@ LOOK = """
         sql: INSERT INTO app.parent DEFAULT VALUES RETURNING *, ctid
         returns: [{id: 1, mood: calm, ctid: "(0,1)"}]
       - {in: A, sql: INSERT INTO app.child (parent) VALUES (1) RETURNING id, returns: [[1]]}
-      - {in: A, sql: INSERT INTO app.child (parent) VALUES (99), error: {sqlstate: "23503", constraint: child_parent_fkey}}
+      - in: A
+        sql: INSERT INTO app.child (parent) VALUES (99)
+        error: {sqlstate: "23503", constraint: child_parent_fkey}
       - {in: A, sql: "INSERT INTO app.parent DEFAULT VALUES RETURNING mood", rows: 1}
       - {in: A, sql: "UPDATE app.parent SET mood = mood", rows: 2}
       - {in: A, sql: "SELECT nextval('app.tickets'), nextval('app.tickets')", returns: [[5, 8]]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.verify.proving import LEASE, Edit, Proof, Stage, sweep
+from tests.verify.proving import LEASE, Proof, Stage, edited, sweep
 
 from failure_matrix.evidence.records import Outcome, Verdict
 
@@ -76,111 +76,174 @@ def test_all_is_verified(lease: Proof) -> None:
     assert lease.evidence.verdict is VERIFIED
 
 
-STEP_3, STEP_6 = (
-    "do: touch, with: {id: 1, owner: A, epoch: 1}, rows: 1",
-    "do: touch, with: {id: 1, owner: A, epoch: 1}, rows: 0",
-)
-NOT_TOUCHED = "do: touch, with: {id: 1, owner: A, epoch: 0}, rows: 0"
-TOUCH = "UPDATE job SET epoch = epoch WHERE id = :id AND state = 'held' AND owner = :owner AND epoch = :epoch"
-GIVE_BACK = "SET state = 'ready', owner = NULL"
-
-FAULTS: dict[str, tuple[list[Edit], tuple[str, str, str], str]] = {
-    "a guard is missing": (
-        [("id = :id AND state = 'ready'\n    moves: {ready: held}", "id = :id\n    moves: {ready: held}")],
-        ("held", "take", "stranger"),
+FAULTS = {  # what is wrong -> an action, the cell that shows it, and what it says
+    "a-guard-is-missing": (
+        "{sql: UPDATE job SET state = 'held' WHERE id = :id, moves: {ready: held}}",
+        ("held", None),
+        "it was accepted; it must be refused",
+    ),
+    "it-changes-the-row": (
+        "{sql: UPDATE job SET state = 'held', owner = 'it' WHERE id = :id AND state <> 'done', moves: {ready: held}}",
+        ("held", None),
         "it changed the row; it must be refused",
     ),
-    "a caller is permitted that is refused": (
-        [("title: Touch\n    permits: [holder]", "title: Touch\n    permits: [holder, stranger]")],
-        ("held", "touch", "stranger"),
+    "it-moves-elsewhere": (
+        "{sql: UPDATE job SET state = 'done', owner = 'it' WHERE id = :id AND state = 'ready', moves: {ready: held}}",
+        ("ready", None),
+        "it moved to done; declared is held",
+    ),
+    "it-removes-the-row": (
+        "{sql: DELETE FROM job WHERE id = :id AND state = 'ready', moves: {ready: held}}",
+        ("ready", None),
+        "it moved to absent; declared is held",
+    ),
+    "permitted-and-refused": (
+        "{sql: UPDATE job SET state = 'held' WHERE id = :id AND state = 'done', moves: {ready: held, done: held}}",
+        ("ready", None),
         "it is permitted here, and was refused: 0 rows",
     ),
-    "a caller is not permitted that is let through": (
-        [("title: Take\n", "title: Take\n    permits: [holder]\n")],
-        ("ready", "take", "stranger"),
+    "not-permitted-and-let-through": (
+        "{permits: [holder], sql: UPDATE job SET state = 'held' WHERE id = :id AND state = 'ready', moves: {ready: held}}",
+        ("ready", "stranger"),
         "it moved to held; it must be refused",
     ),
-    "a refusal has another constraint": (
-        [("constraint: job_pkey", "constraint: job_key")],
-        ("held", "ask", "stranger"),
-        (
-            "it changed nothing, and its answer is error 23505 (job_pkey): duplicate key value violates unique"
-            ' constraint "job_pkey"; a refusal looks like error 23505 (job_key)'
-        ),
+    "another-constraint": (
+        "{sql: INSERT INTO job (id) VALUES (:id), moves: {absent: draft},"
+        " refusal: {looks: {error: {sqlstate: '23505', constraint: job_key}}}}",
+        ("held", None),
+        'it changed nothing, and its answer is error 23505 (job_pkey): duplicate key value violates unique constraint "job_pkey";'
+        " a refusal looks like error 23505 (job_key)",
     ),
-    "a hazard is gone": (
-        [
-            (
-                "AND owner = :owner\n    moves: {held: done}",
-                "AND owner = :owner AND epoch = :epoch\n    moves: {held: done}",
-            ),
-            ("do: finish, with: {id: 1, owner: A}", "do: finish, with: {id: 1, owner: A, epoch: 2}"),
-            ("do: finish, with: {id: 2, owner: B}", "do: finish, with: {id: 2, owner: B, epoch: 1}"),
-        ],
-        ("held", "finish", "former"),
-        "the hazard that is declared here no longer happens (it asks for no epoch): take it out of the catalogue",
+    "another-answer": (
+        "{sql: SELECT count(*) AS n FROM job WHERE id = :id AND epoch < 0, refusal: {looks: [{rows: 0}, {silent: true, rows: 2},"
+        " {returns: [{n: 1}]}, {returns: [[1, null]]}, {error: '40001'}]}}",
+        ("held", None),
+        "it changed nothing, and its answer is 1 row (n 0); a refusal looks like 0 rows or a row that changes nothing"
+        " or (n 1) or (1, null) or error 40001",
     ),
-    "a false duty ruins": (
-        [(GIVE_BACK, "SET state = CASE WHEN :reason = 'signed' THEN 'ready' ELSE 'done' END, owner = NULL")],
-        ("held", "give-back", "stranger"),
-        "job 1 is orphaned, which must be empty",
-    ),
-    "a row of the subject changes elsewhere": (
-        [("id = :id AND state = 'ready'\n    moves", "(id = :id OR id = 7) AND state = 'ready'\n    moves")],
-        ("ready", "take", "stranger"),
-        "it also changed job 7: ready -> held",
-    ),
-    "its shown columns change elsewhere": (
-        [
-            (
-                TOUCH,
-                "UPDATE job SET epoch = epoch + (id <> :id)::int WHERE owner = :owner AND state = 'held' AND :epoch > 0",
-            ),
-            (STEP_3, NOT_TOUCHED),
-            (STEP_6, NOT_TOUCHED),
-        ],
-        ("held", "touch", "holder"),
-        "it also changed job 2, which stays held",
-    ),
-    "the answer is an error": (
-        [(TOUCH, TOUCH.replace("= epoch WHERE", "= epoch / (epoch - 1) WHERE")), (STEP_3, NOT_TOUCHED)],
-        ("held", "touch", "holder"),
+    "the-answer-is-an-error": (
+        "{sql: UPDATE job SET epoch = epoch / (epoch - epoch) WHERE id = :id AND state = 'held', moves: {held: held}}",
+        ("held", None),
         "it is permitted here, and nothing changed: error 22012: division by zero",
     ),
-    "a requirement cannot be asked": (
-        [("requires: :reason = 'signed'", "requires: 1 / length(substr(:reason, 5)) > 0")],
-        ("held", "give-back", "holder"),
-        "its requirement cannot be asked: ERROR 22012: division by zero",
+    "a-serialization-failure": (
+        "{sql: \"DO $$ BEGIN RAISE SQLSTATE '40001' USING message = 'could not serialize'; END $$\"}",
+        ("held", None),
+        "it changed nothing, and its answer is error 40001: could not serialize; a refusal looks like 0 rows",
     ),
-    "a caller cannot be asked": (
-        [
-            ("SELECT owner, epoch - 1 AS epoch FROM job", "SELECT owner, 1 / (epoch - 1) AS epoch FROM job"),
-            ("WHERE id = :id AND epoch > 1", "WHERE id = :id AND epoch > 0"),
-        ],
-        ("held", "touch", "former"),
-        "the caller former cannot be asked: ERROR 22012: division by zero",
+    "a-lock-is-not-to-be-had": (
+        "{sql: SELECT raise_if('55P03') FROM job WHERE id = :id, moves: {held: held}}",
+        ("held", None),
+        "it is permitted here, and nothing changed: error 55P03: as you wish",
     ),
-    "it leaves what cannot be classified": (
-        [
-            ("when: job.state = 'held'}", "when: job.state = 'held' AND 1 / (3 - job.epoch) IS NOT NULL}"),
-            (GIVE_BACK, f"{GIVE_BACK}, epoch = CASE WHEN :reason = 'signed' THEN epoch ELSE 3 END"),
-        ],
-        ("held", "give-back", "holder"),
+    "another-row-moves": (
+        "{sql: \"UPDATE job SET state = 'held', owner = 'it' WHERE (id = :id OR id = 7) AND state = 'ready'\","
+        " moves: {ready: held}}",
+        ("ready", None),
+        "it also changed job 7: ready -> held",
+    ),
+    "another-row-changes": (
+        "{sql: UPDATE job SET epoch = epoch + (id <> :id)::int WHERE state = 'held', moves: {held: held}}",
+        ("held", None),
+        "it also changed job 2, which stays held",
+    ),
+    "a-duty-hides-ruin": (
+        "{with: {reason: none}, requires: :reason = 'signed', moves: {held: ready},"
+        " sql: UPDATE job SET state = 'done', owner = NULL WHERE id = :id AND state = 'held'}",
+        ("held", None),
+        "job 1 is orphaned, which must be empty",
+    ),
+    "it-leads-to-no-state": (
+        "{sql: UPDATE job SET state = 'odd' WHERE id = :id AND state = 'held', moves: {held: done}}",
+        ("held", None),
+        "job 1 is in no state",
+    ),
+    "it-leads-to-two-states": (
+        "{sql: UPDATE job SET state = 'both' WHERE id = :id AND state = 'held', moves: {held: done}}",
+        ("held", None),
+        "job 1 is in 2 states at once: one, two",
+    ),
+    "it-leads-to-an-error": (
+        "{sql: UPDATE job SET epoch = 0 WHERE id = :id AND state = 'held', moves: {held: held}}",
+        ("held", None),
         "what it leaves cannot be classified: ERROR 22012: division by zero",
     ),
-    "it ends the transaction": (
-        [
-            ("sql: INSERT INTO job (id) VALUES (:id)", "sql: BEGIN; SELECT 1; COMMIT"),
-            ("do: ask, with: {id: 3}, rows: 1", "sql: INSERT INTO job (id) VALUES (3), carries_out: ask"),
-        ],
-        ("ready", "ask", "stranger"),
+    "it-breaks-an-invariant": (
+        "{sql: UPDATE job SET owner = 'evil' WHERE id = :id AND state = 'held', moves: {held: held}}",
+        ("held", None),
+        'invariant nobody-evil is broken: {"id": 1}',
+    ),
+    "a-duty-cannot-be-asked": (
+        "{with: {n: 0}, requires: 1 / :n > 0, sql: DELETE FROM job WHERE id = :id AND state = 'done', moves: {done: absent}}",
+        ("held", None),
+        "its requirement cannot be asked: ERROR 22012: division by zero",
+    ),
+    "a-hazard-is-gone": (
+        "{permits: [holder], moves: {held: ready},"
+        " hazards: [{caller: stranger, moves: {held: ready}, because: it asks for no owner}],"
+        " sql: UPDATE job SET state = 'ready', owner = NULL WHERE id = :id AND state = 'held' AND owner = :owner}",
+        ("held", "stranger"),
+        "the hazard that is declared here no longer happens (it asks for no owner): take it out of the catalogue",
+    ),
+    "a-hazard-goes-elsewhere": (
+        "{permits: [holder], moves: {held: ready},"
+        " hazards: [{caller: stranger, moves: {held: ready}, because: it asks for no owner}],"
+        " sql: DELETE FROM job WHERE id = :id AND state = 'held' AND :owner <> 'A'}",
+        ("held", "stranger"),
+        "it moved to absent; it must be refused",
+    ),
+    "it-ends-the-transaction": (
+        "{sql: BEGIN; SELECT 1; COMMIT}",
+        ("held", None),
         "its SQL begins or ends a transaction, so it cannot be tried and rolled back: leave that to the session",
     ),
-}
+    "another-subject-changes": (
+        "{sql: \"UPDATE file SET job = NULL WHERE job = :id AND name = 'b'\"}",
+        ("held", None),
+        "it also changed file b: claimed -> free",
+    ),
+}  # fmt: skip
+
+BESIDE = """
+subjects:
+  file: {key: {name: file.name}, from: file, show: [file.job]}
+states:
+  one: {subject: job, title: One, when: job.state = 'both'}
+  two: {subject: job, title: Two, when: job.state = 'both' AND 1 / job.epoch > -1}
+  free: {subject: file, title: Free, when: file.job IS NULL}
+  claimed: {subject: file, title: Claimed, when: file.job IS NOT NULL}
+invariants:
+  nobody-evil: {title: No evil owner, sql: SELECT id FROM job WHERE owner = 'evil'}
+scenarios:
+  all:
+    title: Everything that the faults need
+    given:
+      job: [{id: 1, state: held, owner: A, epoch: 1}, {id: 2, state: held, owner: B, epoch: 1}, {id: 3}, {id: 7},
+            {id: 8, state: done, owner: A, epoch: 1}]
+      file: [{name: b, job: 1}]
+    steps: [{in: A, sql: SELECT 1}]
+"""
 
 
-@pytest.mark.parametrize(("edits", "cell", "because"), FAULTS.values(), ids=list(FAULTS))
-def test_a_wrong_cell_says_what_is_wrong(
-    stage: Stage, edits: list[Edit], cell: tuple[str, str, str], because: str
-) -> None:
-    assert wrong(sweep(stage, LEASE, *edits), *cell) == because
+@pytest.fixture(scope="module")
+def faulty(stage: Stage) -> Proof:
+    """One catalogue that has them all: each is in an action of its own."""
+    lease = edited(
+        LEASE[: LEASE.index("scenarios:")],
+        ("('ready', 'held', 'done')", "('ready', 'held', 'done', 'odd', 'both')"),
+        ("when: job.state = 'held'}", "when: \"CASE WHEN job.state = 'held' THEN 1 / job.epoch > -1 END\"}"),
+        ("epoch integer NOT NULL DEFAULT 0)", "epoch integer NOT NULL DEFAULT 0);"
+         " CREATE TABLE file (name text PRIMARY KEY, job bigint);"
+         " CREATE FUNCTION raise_if(state text) RETURNS boolean LANGUAGE plpgsql AS"
+         " $$ BEGIN RAISE SQLSTATE '55P03' USING message = 'as you wish'; END $$"),
+    )
+    actions = "".join(
+        f"  {id}: {{subject: job, title: It, {action[1:]}\n" for id, (action, _, _) in FAULTS.items()
+    )
+    return sweep(stage, lease, f"{BESIDE}actions:\n{actions}")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_cell_says_what_is_wrong(faulty: Proof, fault: str) -> None:
+    _, (state, caller), because = FAULTS[fault]
+    assert wrong(faulty, state, fault, caller or "holder") == because

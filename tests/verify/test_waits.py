@@ -2,116 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 from failure_matrix.evidence.records import Evidence, Failure, ScenarioRecord, Verdict
 
-GOOD = """
-  one-waits:
-    title: a second update waits for the first
-    given: {job: [{id: 1}]}
-    steps:
-      - {in: A, sql: BEGIN}
-      - {in: A, do: take, with: {id: 1, owner: A}, rows: 1}
-      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 0, then: {job: {1: ready}}}
-      - {in: A, sql: COMMIT, releases: B, then: {job: {1: leased}}}
-  first-come-first-served:
-    title: two wait, the first of them for the holder, the other for the first
-    given: {job: [{id: 1}]}
-    steps:
-      - {in: A, sql: BEGIN}
-      - {in: A, sql: SELECT id FROM job FOR UPDATE}
-      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 1}
-      - {in: C, do: take, with: {id: 1, owner: C}, waits: B, rows: 0}
-      - {in: A, sql: ROLLBACK, releases: [B, C], then: {job: {1: leased}}}
-  two-wait-for-one:
-    title: a shared lock keeps two waiting, and each says for whom
-    steps:
-      - {in: A, sql: SELECT pg_advisory_lock(7)}
-      - {in: B, sql: SELECT pg_advisory_lock_shared(7), waits: A}
-      - {in: C, sql: SELECT pg_advisory_lock_shared(7), waits: A}
-      - {in: A, sql: SELECT pg_advisory_unlock(7), returns: [[true]], releases: [C, B]}
-      - {in: A, sql: SELECT pg_advisory_lock(7), waits: [C, B]}
-      - {in: B, sql: SELECT pg_advisory_unlock_shared(7)}
-      - {in: C, sql: SELECT pg_advisory_unlock_shared(7), releases: A}
-  waits-after-an-answer:
-    title: a step that has sent rows already, and then waits
-    steps:
-      - {in: A, sql: SELECT pg_advisory_lock(7)}
-      - {in: B, sql: "SELECT repeat('x', 200000); SELECT pg_advisory_lock(7)", waits: A, results: [1, 1]}
-      - in: C
-        sql: "COPY (SELECT repeat('x', 200000) UNION ALL SELECT pg_advisory_xact_lock(7)::text) TO STDOUT"
-        waits: [A, B]
-        rows: 2
-      - {in: A, sql: SELECT pg_advisory_unlock(7), releases: B}
-      - {in: B, sql: SELECT pg_advisory_unlock(7), releases: C}
-  a-safe-snapshot:
-    title: SERIALIZABLE READ ONLY DEFERRABLE waits for a writer
-    given: {job: [{id: 1}]}
-    sessions: {A: {isolation: serializable}}
-    steps:
-      - {in: A, sql: BEGIN}
-      - {in: A, do: take, with: {id: 1, owner: A}, rows: 1}
-      - {in: B, sql: "BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE; SELECT state FROM job", waits: A, rows: 1}
-      - {in: A, sql: COMMIT, releases: B}
-      - {in: B, sql: COMMIT}
-  time-may-decide:
-    title: a lock_timeout of its own
-    given: {job: [{id: 1}]}
-    sessions: {B: {setup: SET lock_timeout = '20ms'}}
-    steps:
-      - {in: A, sql: BEGIN}
-      - {in: A, do: take, with: {id: 1, owner: A}}
-      - {in: B, do: take, with: {id: 1, owner: B}, waits: maybe, error: 55P03}
-      - {in: B, sql: SELECT 1, rows: 1}
-      - {in: A, sql: ROLLBACK}
-  a-cancel-takes-its-time:
-    title: a cancel sets a waiting step free
-    steps:
-      - {in: A, sql: SELECT pg_advisory_lock(7)}
-      - {in: B, sql: SELECT pg_backend_pid() AS pid, keep: {b: pid}}
-      - {in: B, sql: SELECT pg_advisory_lock(7), waits: A, error: "57014"}
-      - {in: C, sql: "SELECT pg_cancel_backend(:pid)", with: {pid: $b}, returns: [[true]], releases: B}
-      - {in: B, sql: SELECT 1, rows: 1}
-  killed-while-it-waits:
-    title: a waiting session is killed, then the one it waited for
-    given: {job: [{id: 1}]}
-    steps:
-      - {in: A, sql: BEGIN}
-      - {in: A, do: take, with: {id: 1, owner: A}}
-      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, error: 57P01}
-      - {kill: B, releases: B}
-      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 1}
-      - {kill: A, releases: B, then: {job: {1: leased}}}
-  a-prepared-transaction:
-    title: who prepared it is waited for
-    given: {job: [{id: 1}]}
-    steps:
-      - {in: A, sql: BEGIN}
-      - {in: A, do: take, with: {id: 1, owner: A}}
-      - {in: A, sql: "PREPARE TRANSACTION 'it''s a, b'", then: {job: {1: ready}}}
-      - {in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 0}
-      - {in: C, sql: "COMMIT PREPARED 'it''s a, b'", releases: B, then: {job: {1: leased}}}
-  the-world-waits:
-    title: an event meets a lock, and happens later
-    given: {job: [{id: 1}]}
-    steps:
-      - {in: A, sql: BEGIN}
-      - {in: A, sql: SELECT id FROM job FOR UPDATE}
-      - {event: storm, with: {id: 1}, waits: A, rows: 1, then: {job: {1: ready}}}
-      - {in: A, sql: COMMIT, then: {job: {1: done}}}
-  behind-an-exclusive-lock:
-    title: the observer could not look, and accounts for it later
-    given: {job: [{id: 1}]}
-    steps:
-      - {in: A, sql: BEGIN}
-      - {in: A, do: take, with: {id: 1, owner: A}}
-      - {in: A, sql: LOCK TABLE job}
-      - {in: B, sql: SELECT 1}
-      - {in: A, sql: COMMIT, then: {job: {1: leased}}}
-"""
+CATALOGUES = Path(__file__).with_name("catalogues")
+
+GOOD = (CATALOGUES / "waits.yaml").read_text()
 
 BAD = {  # steps after A has job 1 in an open transaction -> kind, expected, observed
     "waits-unsaid": (
@@ -127,7 +27,9 @@ BAD = {  # steps after A has job 1 in an open transaction -> kind, expected, obs
         "{in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 0}, {in: A, sql: COMMIT}",
         "releases", "releases nobody", "released B",
     ),
-    "releases-nobody": ("{in: A, sql: COMMIT, releases: B}, {in: B, sql: SELECT 1}", "releases", "releases B", "released nobody"),
+    "releases-nobody": (
+        "{in: A, sql: COMMIT, releases: B}, {in: B, sql: SELECT 1}", "releases", "releases B", "released nobody",
+    ),
     "other-answer-once-free": (
         "{in: B, do: take, with: {id: 1, owner: B}, waits: A, rows: 1}, {in: A, sql: COMMIT, releases: B}",
         "rows", "1 row", "0 rows",
@@ -203,7 +105,7 @@ def bad(stage: Stage) -> dict[str, ScenarioRecord]:
         f" {{in: A, do: take, with: {{id: 1, owner: A}}}}, {steps}]\n"
         for id, (steps, _, _, _) in BAD.items()
     )
-    return stage.scenarios("".join(made))
+    return stage.scenarios("scenarios:\n" + "".join(made))
 
 
 @pytest.mark.parametrize("id", ids(GOOD))
@@ -238,7 +140,7 @@ def test_what_could_not_be_seen_is_accounted_for_later(good: dict[str, ScenarioR
 
 
 def test_a_deadlock_has_one_outcome_and_one_evidence(stage: Stage) -> None:
-    records = stage.scenarios("".join(DEADLOCK % number for number in range(15)))
+    records = stage.scenarios("scenarios:\n" + "".join(DEADLOCK % number for number in range(15)))
     assert {record.verdict for record in records.values()} == {Verdict.VERIFIED}
     alike = {"id": "", "place": "", "fingerprint": ""}
     seen = {

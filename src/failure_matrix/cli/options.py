@@ -46,6 +46,17 @@ Quick = Annotated[
 Jobs = Annotated[
     int, typer.Option("--jobs", envvar="MATRIX_JOBS", min=1, metavar="N", help="Databases that are used at once.")
 ]
+Require = Annotated[
+    int | None,
+    typer.Option(
+        "--require",
+        envvar="MATRIX_REQUIRE",
+        min=0,
+        max=100,
+        metavar="PERCENT",
+        help="Coverage of every kind that is asked for, instead of the catalogue's.",
+    ),
+]
 Output = Annotated[Format, typer.Option("--format", envvar="MATRIX_FORMAT", help="How the result is printed.")]
 Dsn = Annotated[
     str | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.cli import github, junit
@@ -11,6 +11,7 @@ from failure_matrix.cli.layout import beside
 from failure_matrix.cli.options import Format
 from failure_matrix.cli.terminal import cells, wrap
 from failure_matrix.evidence import files
+from failure_matrix.evidence.coverage import below
 from failure_matrix.evidence.records import Count, Evidence, Verdict
 
 LABEL = 12  # columns; the longest verdict and two spaces
@@ -19,13 +20,19 @@ NARROW = 50  # columns; below this, text goes under its label and not beside it
 
 
 def render(
-    evidence: Evidence, form: Format, columns: int, *, catalogue: Catalogue | None = None, written: str = ""
+    evidence: Evidence,
+    form: Format,
+    columns: int,
+    *,
+    catalogue: Catalogue | None = None,
+    written: str = "",
+    short: Sequence[str] = (),
 ) -> Iterator[str]:
     """Give what to print of evidence in the form that was asked for."""
     every = shown(evidence, catalogue)
     match form:
         case Format.TEXT:
-            yield from report(evidence, columns, catalogue=catalogue, written=written)
+            yield from report(evidence, columns, catalogue=catalogue, written=written, short=short)
         case Format.JSON:
             yield files.text(evidence).rstrip("\n")
         case Format.GITHUB:
@@ -34,10 +41,17 @@ def render(
             yield junit.evidence(every)
 
 
-def report(evidence: Evidence, columns: int, *, catalogue: Catalogue | None = None, written: str = "") -> Iterator[str]:
+def report(
+    evidence: Evidence,
+    columns: int,
+    *,
+    catalogue: Catalogue | None = None,
+    written: str = "",
+    short: Sequence[str] = (),
+) -> Iterator[str]:
     """Give the lines for a terminal of so many columns, all of it text that steers nothing.
 
-    written: where the evidence went, as said to the reader.
+    written: where the evidence went, as said to the reader. short: where coverage is below what is required.
     """
     every = shown(evidence, catalogue)
     yield from wrap(_head(evidence), columns)
@@ -49,6 +63,8 @@ def report(evidence: Evidence, columns: int, *, catalogue: Catalogue | None = No
         yield from _item(item, columns)
     yield ""
     yield from _labelled("verified", _coverage(evidence), columns)
+    for line in short:
+        yield from _labelled("short", line, columns)
     yield ""
     if catalogue is not None and partial(evidence, catalogue):
         ran = f"{len(evidence.scenarios)} of {len(catalogue.scenarios)} scenarios ran"
@@ -56,12 +72,23 @@ def report(evidence: Evidence, columns: int, *, catalogue: Catalogue | None = No
     if written:
         yield from wrap(f"Evidence: {written}, {evidence.run.seconds:.1f} s", columns)
     reached = verdict(evidence, catalogue)
-    yield from _last(f"{reached}: {counts(every)}.", f"exit {code(reached)}", columns)
+    yield from _last(f"{reached}: {counts(every)}.", f"exit {code(reached, short)}", columns)
 
 
-def code(reached: Verdict) -> int:
-    """Give the exit code that a verdict means."""
-    return 0 if reached in GOOD else 1
+def code(reached: Verdict, short: Sequence[str] = ()) -> int:
+    """Give the exit code that a verdict means, and coverage that falls short."""
+    return 0 if reached in GOOD and not short else 1
+
+
+def short(evidence: Evidence, catalogue: Catalogue, require: int | None) -> tuple[str, ...]:
+    """Say where coverage is below what is required, by ``require`` or else by the catalogue; of a whole run only."""
+    percent = catalogue.settings.require if require is None else require
+    if percent is None or partial(evidence, catalogue):
+        return ()
+    return tuple(
+        f"{kind}: {count.verified + count.waived} of {count.of} verified or waived, {percent} % required"
+        for kind, count in below(evidence, percent).items()
+    )
 
 
 def _head(evidence: Evidence) -> str:

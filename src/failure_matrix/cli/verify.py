@@ -23,6 +23,7 @@ def verify(
     ] = None,
     quick: options.Quick = False,
     jobs: options.Jobs = options.JOBS,
+    require: options.Require = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Every step too, with what it left behind.")] = False,
     form: options.Output = options.Format.TEXT,
     dsn: options.Dsn = None,
@@ -46,5 +47,7 @@ def verify(
     if verbose and form is options.Format.TEXT:
         terminal.write(transcript.transcript(seen, terminal.width()))
         terminal.write([""])
-    terminal.write(report.render(seen, form, terminal.width(), catalogue=sound, written=str(output or evidence)))
-    return report.code(items.verdict(seen, sound))
+    short = report.short(seen, sound, require)
+    written = str(output or evidence)
+    terminal.write(report.render(seen, form, terminal.width(), catalogue=sound, written=written, short=short))
+    return report.code(items.verdict(seen, sound), short)

@@ -55,6 +55,15 @@ def counted(evidence: Evidence) -> Evidence:
     )
 
 
+def below(evidence: Evidence, percent: int) -> dict[str, Count]:
+    """The kinds of which less than so much is verified or waived, as ``catalogue.require`` asks for it."""
+    return {
+        kind: count
+        for kind, count in evidence.coverage.items()
+        if (count.verified + count.waived) * 100 < percent * count.of
+    }
+
+
 def _count(items: Sequence[Item]) -> Count:
     tried = [item for item in items if item.verdict is not None]
     return Count(

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import platform
-import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.database.cluster import Server
 from failure_matrix.evidence.fingerprints import Fingerprints
-from failure_matrix.evidence.records import Evidence, Run
-from failure_matrix.verify import prepare, version
+from failure_matrix.evidence.records import Evidence
+from failure_matrix.verify import prepare
 from failure_matrix.verify.conclude import Seen, conclude
 from failure_matrix.verify.lane import lanes
 from failure_matrix.verify.probing import ready_probe
+from failure_matrix.verify.provenance import Clock
 from failure_matrix.verify.sweep import Sweep
 from failure_matrix.verify.verification import Progress, Verification
 
@@ -37,13 +35,13 @@ def verify(
     server rejects SQL of the catalogue, CouldNot where nothing could be run.
     """
     chosen = _choose(catalogue, only)
-    started, began = datetime.now(UTC), time.monotonic()
+    clock = Clock()
     fingerprints = Fingerprints(catalogue, server.major)
     template = prepare.make_template(catalogue, server)
     probe = ready_probe(catalogue, server.conninfo(template))
     whole = not only and not quick
     count = jobs if whole else 1
-    with lanes(catalogue, server, template, probe, fingerprints, started, count=count) as laid:
+    with lanes(catalogue, server, template, probe, fingerprints, clock.started, count=count) as laid:
         verification = Verification(catalogue, laid, progress, orders=not quick)
         sweep = Sweep(catalogue) if whole else None
         records = verification.scenarios(chosen, sweep)
@@ -56,16 +54,8 @@ def verify(
             quick=quick,
         )
     server.drop_database(template)
-    run = Run(
-        started=started.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        seconds=round(time.monotonic() - began, 1),
-        postgresql=server.version,
-        server=server.kind,
-        host=platform.platform(terse=True),
-        commit=version.commit(catalogue.directory),
-        version=version.ours(),
-    )
-    return conclude(catalogue, server.major, seen, fingerprints, run, today=started.date())
+    run = clock.run(server, catalogue.directory)
+    return conclude(catalogue, server.major, seen, fingerprints, run, today=clock.started.date())
 
 
 def _choose(catalogue: Catalogue, only: Sequence[str]) -> tuple[str, ...]:
