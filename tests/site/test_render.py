@@ -36,7 +36,7 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
         self.ids += [found["id"] or ""] if "id" in found else []
         self.links += [found[name] or "" for name in ("href", "src") if name in found]
@@ -51,7 +51,7 @@ def test_the_files_of_a_site(site: dict[str, bytes]) -> None:
     assert wanted | {f"diagrams/state-{id}.svg" for id in states} == set(site)
 
 
-def test_the_same_input_gives_the_same_bytes(site: dict[str, bytes], tmp_path: Path) -> None:
+def test_the_same_input_gives_the_same_bytes(site: dict[str, bytes]) -> None:
     program = (
         "import hashlib; from tests.site import builders; from failure_matrix.site import render;"
         "made = render(builders.catalogue(), builders.evidence());"

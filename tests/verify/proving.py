@@ -28,6 +28,7 @@ from failure_matrix.verify.probing import ready_probe
 from failure_matrix.verify.sweep import Sweep
 from failure_matrix.verify.verification import Verification
 
+FAULTS = Path(__file__).parents[1] / "catalogues" / "faults"
 LEASE = Path(__file__).with_name("lease.yaml").read_text(encoding="utf-8")
 
 Edit = tuple[str, str]
@@ -94,6 +95,16 @@ def edited(text: str, *edits: Edit) -> str:
         assert text.count(old) == 1, f"{text.count(old)} times: {old}"
         text = text.replace(old, new)
     return text
+
+
+def fault(kind: str) -> str:
+    """A catalogue that is wrong in many ways of one kind."""
+    return (FAULTS / kind / "matrix.yaml").read_text(encoding="utf-8")
+
+
+def expected(kind: str) -> list[str]:
+    """What is said of that catalogue, as a person read it and found it good; a change of words is a change there."""
+    return (FAULTS / kind / "expected.txt").read_text(encoding="utf-8").splitlines()
 
 
 def prove(stage: Stage, *yaml: str, only: tuple[str, ...] = (), quick: bool = False) -> Proof:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.verify.proving import LEASE, Proof, Stage, edited, sweep
+from tests.verify.proving import LEASE, Proof, Stage, edited, expected, fault, sweep
 
 from failure_matrix.evidence.records import Outcome, Verdict
 
@@ -13,14 +13,6 @@ VERIFIED, BROKEN, UNREACHED = Verdict.VERIFIED, Verdict.BROKEN, Verdict.UNREACHE
 @pytest.fixture(scope="module")
 def lease(stage: Stage) -> Proof:
     return sweep(stage, LEASE)
-
-
-def wrong(proof: Proof, state: str, action: str, caller: str | None = None) -> str:
-    """Why a cell is broken."""
-    cell = proof.cell(state, action, caller)
-    assert cell.verdict is BROKEN, cell
-    assert proof.evidence.verdict is BROKEN
-    return cell.because or ""
 
 
 @pytest.mark.parametrize(
@@ -76,174 +68,300 @@ def test_all_is_verified(lease: Proof) -> None:
     assert lease.evidence.verdict is VERIFIED
 
 
-FAULTS = {  # what is wrong -> an action, the cell that shows it, and what it says
-    "a-guard-is-missing": (
-        "{sql: UPDATE job SET state = 'held' WHERE id = :id, moves: {ready: held}}",
-        ("held", None),
-        "it was accepted; it must be refused",
-    ),
-    "it-changes-the-row": (
-        "{sql: UPDATE job SET state = 'held', owner = 'it' WHERE id = :id AND state <> 'done', moves: {ready: held}}",
-        ("held", None),
-        "it changed the row; it must be refused",
-    ),
-    "it-moves-elsewhere": (
-        "{sql: UPDATE job SET state = 'done', owner = 'it' WHERE id = :id AND state = 'ready', moves: {ready: held}}",
-        ("ready", None),
-        "it moved to done; declared is held",
-    ),
-    "it-removes-the-row": (
-        "{sql: DELETE FROM job WHERE id = :id AND state = 'ready', moves: {ready: held}}",
-        ("ready", None),
-        "it moved to absent; declared is held",
-    ),
-    "permitted-and-refused": (
-        "{sql: UPDATE job SET state = 'held' WHERE id = :id AND state = 'done', moves: {ready: held, done: held}}",
-        ("ready", None),
-        "it is permitted here, and was refused: 0 rows",
-    ),
-    "not-permitted-and-let-through": (
-        "{permits: [holder], sql: UPDATE job SET state = 'held' WHERE id = :id AND state = 'ready', moves: {ready: held}}",
-        ("ready", "stranger"),
-        "it moved to held; it must be refused",
-    ),
-    "another-constraint": (
-        "{sql: INSERT INTO job (id) VALUES (:id), moves: {absent: draft},"
-        " refusal: {looks: {error: {sqlstate: '23505', constraint: job_key}}}}",
-        ("held", None),
-        'it changed nothing, and its answer is error 23505 (job_pkey): duplicate key value violates unique constraint "job_pkey";'
-        " a refusal looks like error 23505 (job_key)",
-    ),
-    "another-answer": (
-        "{sql: SELECT count(*) AS n FROM job WHERE id = :id AND epoch < 0, refusal: {looks: [{rows: 0}, {silent: true, rows: 2},"
-        " {returns: [{n: 1}]}, {returns: [[1, null]]}, {error: '40001'}]}}",
-        ("held", None),
-        "it changed nothing, and its answer is 1 row (n 0); a refusal looks like 0 rows or a row that changes nothing"
-        " or (n 1) or (1, null) or error 40001",
-    ),
-    "the-answer-is-an-error": (
-        "{sql: UPDATE job SET epoch = epoch / (epoch - epoch) WHERE id = :id AND state = 'held', moves: {held: held}}",
-        ("held", None),
-        "it is permitted here, and nothing changed: error 22012: division by zero",
-    ),
-    "a-serialization-failure": (
-        "{sql: \"DO $$ BEGIN RAISE SQLSTATE '40001' USING message = 'could not serialize'; END $$\"}",
-        ("held", None),
-        "it changed nothing, and its answer is error 40001: could not serialize; a refusal looks like 0 rows",
-    ),
-    "a-lock-is-not-to-be-had": (
-        "{sql: SELECT raise_if('55P03') FROM job WHERE id = :id, moves: {held: held}}",
-        ("held", None),
-        "it is permitted here, and nothing changed: error 55P03: as you wish",
-    ),
-    "another-row-moves": (
-        "{sql: \"UPDATE job SET state = 'held', owner = 'it' WHERE (id = :id OR id = 7) AND state = 'ready'\","
-        " moves: {ready: held}}",
-        ("ready", None),
-        "it also changed job 7: ready -> held",
-    ),
-    "another-row-changes": (
-        "{sql: UPDATE job SET epoch = epoch + (id <> :id)::int WHERE state = 'held', moves: {held: held}}",
-        ("held", None),
-        "it also changed job 2, which stays held",
-    ),
-    "a-duty-hides-ruin": (
-        "{with: {reason: none}, requires: :reason = 'signed', moves: {held: ready},"
-        " sql: UPDATE job SET state = 'done', owner = NULL WHERE id = :id AND state = 'held'}",
-        ("held", None),
-        "job 1 is orphaned, which must be empty",
-    ),
-    "it-leads-to-no-state": (
-        "{sql: UPDATE job SET state = 'odd' WHERE id = :id AND state = 'held', moves: {held: done}}",
-        ("held", None),
-        "job 1 is in no state",
-    ),
-    "it-leads-to-two-states": (
-        "{sql: UPDATE job SET state = 'both' WHERE id = :id AND state = 'held', moves: {held: done}}",
-        ("held", None),
-        "job 1 is in 2 states at once: one, two",
-    ),
-    "it-leads-to-an-error": (
-        "{sql: UPDATE job SET epoch = 0 WHERE id = :id AND state = 'held', moves: {held: held}}",
-        ("held", None),
-        "what it leaves cannot be classified: ERROR 22012: division by zero",
-    ),
-    "it-breaks-an-invariant": (
-        "{sql: UPDATE job SET owner = 'evil' WHERE id = :id AND state = 'held', moves: {held: held}}",
-        ("held", None),
-        'invariant nobody-evil is broken: {"id": 1}',
-    ),
-    "a-duty-cannot-be-asked": (
-        "{with: {n: 0}, requires: 1 / :n > 0, sql: DELETE FROM job WHERE id = :id AND state = 'done', moves: {done: absent}}",
-        ("held", None),
-        "its requirement cannot be asked: ERROR 22012: division by zero",
-    ),
-    "a-hazard-is-gone": (
-        "{permits: [holder], moves: {held: ready},"
-        " hazards: [{caller: stranger, moves: {held: ready}, because: it asks for no owner}],"
-        " sql: UPDATE job SET state = 'ready', owner = NULL WHERE id = :id AND state = 'held' AND owner = :owner}",
-        ("held", "stranger"),
-        "the hazard that is declared here no longer happens (it asks for no owner): take it out of the catalogue",
-    ),
-    "a-hazard-goes-elsewhere": (
-        "{permits: [holder], moves: {held: ready},"
-        " hazards: [{caller: stranger, moves: {held: ready}, because: it asks for no owner}],"
-        " sql: DELETE FROM job WHERE id = :id AND state = 'held' AND :owner <> 'A'}",
-        ("held", "stranger"),
-        "it moved to absent; it must be refused",
-    ),
-    "it-ends-the-transaction": (
-        "{sql: BEGIN; SELECT 1; COMMIT}",
-        ("held", None),
-        "its SQL begins or ends a transaction, so it cannot be tried and rolled back: leave that to the session",
-    ),
-    "another-subject-changes": (
-        "{sql: \"UPDATE file SET job = NULL WHERE job = :id AND name = 'b'\"}",
-        ("held", None),
-        "it also changed file b: claimed -> free",
-    ),
-}  # fmt: skip
+@pytest.fixture(scope="module")
+def faulty(stage: Stage) -> Proof:
+    return sweep(stage, fault("cells"))
 
-BESIDE = """
+
+def test_each_fault_says_what_is_wrong(faulty: Proof) -> None:
+    found = [line for line in faulty.not_verified() if not line.startswith("unreached")]
+    assert found == expected("cells")
+    assert faulty.evidence.verdict is BROKEN
+
+
+def test_each_faulty_action_is_told(faulty: Proof) -> None:
+    actions = {cell.action for cell in faulty.evidence.cells}
+    assert {cell.action for cell in faulty.evidence.cells if cell.verdict is BROKEN} == actions
+
+
+def test_what_a_try_ruins_is_broken_too(faulty: Proof) -> None:
+    assert faulty.state("orphaned").verdict is BROKEN
+    assert faulty.state("orphaned").because == (
+        "cell held, duty-hides-ruin as holder: job 1 is orphaned, which must be empty"
+    )
+    assert faulty.invariant("nobody-evil").verdict is BROKEN
+
+
+SMALL = """
+catalogue:
+  title: A small queue
+  schema:
+    - CREATE TABLE job (id bigint PRIMARY KEY, state text NOT NULL DEFAULT 'ready', next bigint, note text)
 subjects:
-  file: {key: {name: file.name}, from: file, show: [file.job]}
+  job: {key: {id: job.id}, from: job, show: [job.state]}
 states:
-  one: {subject: job, title: One, when: job.state = 'both'}
-  two: {subject: job, title: Two, when: job.state = 'both' AND 1 / job.epoch > -1}
-  free: {subject: file, title: Free, when: file.job IS NULL}
-  claimed: {subject: file, title: Claimed, when: file.job IS NOT NULL}
-invariants:
-  nobody-evil: {title: No evil owner, sql: SELECT id FROM job WHERE owner = 'evil'}
+  ready: {subject: job, title: Ready, when: job.state = 'ready'}
+  blocked: {subject: job, title: Blocked, when: job.state = 'blocked'}
+  done: {subject: job, title: Done, when: job.state = 'done'}
+"""
+
+
+def test_absent_needs_a_spare_key(stage: Stage) -> None:
+    cell = sweep(stage, edited(LEASE, (" spare: {id: 99},", ""))).cell("absent", "ask", "stranger")
+    assert (cell.observed, cell.verdict, cell.because) == (
+        Outcome.NOT_TRIED, None, "job has no spare key to try it with",
+    )  # fmt: skip
+
+
+def test_a_spare_key_that_a_row_always_has_shows_nothing(stage: Stage) -> None:
+    scenarios = """
 scenarios:
-  all:
-    title: Everything that the faults need
-    given:
-      job: [{id: 1, state: held, owner: A, epoch: 1}, {id: 2, state: held, owner: B, epoch: 1}, {id: 3}, {id: 7},
-            {id: 8, state: done, owner: A, epoch: 1}]
-      file: [{name: b, job: 1}]
-    steps: [{in: A, sql: SELECT 1}]
+  only: {title: Only, given: {job: [{id: 9}]}, steps: [{in: A, sql: SELECT 1}]}
+actions:
+  make: {subject: job, title: Make, sql: INSERT INTO job (id) VALUES (:id) ON CONFLICT DO NOTHING, moves: {absent: ready}}
+"""
+    cell = sweep(stage, edited(SMALL, ("from: job,", "spare: {id: 9}, from: job,")), scenarios).cell("absent", "make")
+    assert (cell.verdict, cell.because) == (
+        UNREACHED, "wherever a scenario rests, a row has the spare key of job",
+    )  # fmt: skip
+
+
+def test_a_spare_key_gives_the_offers_that_stand_for_it(stage: Stage) -> None:
+    more = """
+actions:
+  make: {subject: job, title: Make, sql: INSERT INTO job (id) VALUES (:job) ON CONFLICT DO NOTHING, moves: {absent: ready}}
+scenarios:
+  only: {title: Only, steps: [{in: A, do: make, with: {job: 1}, rows: 1}]}
+"""
+    small = edited(SMALL, ("from: job,", "spare: {id: 9}, offers: {job: job.id}, from: job,"))
+    assert sweep(stage, small, more).cell("absent", "make").observed is Outcome.MOVED
+
+
+ALSO = """
+actions:
+  finish:
+    subject: job
+    title: Finish
+    sql: |
+      WITH done AS (UPDATE job SET state = 'done' WHERE id = :id AND state = 'ready' RETURNING next)
+      UPDATE job SET state = 'ready' FROM done WHERE job.id = done.next AND job.state = 'blocked'
+    moves: {ready: done}
+    also: {blocked: ready}
+    refusal: {looks: {silent: true}}
+  finish-first:
+    subject: job
+    title: Finish the first
+    sql: |
+      WITH done AS (
+        UPDATE job SET state = 'done' WHERE id = (SELECT min(id) FROM job WHERE state = 'ready') RETURNING next)
+      UPDATE job SET state = 'ready' FROM done WHERE job.id = done.next AND job.state = 'blocked'
+    moves: {ready: done}
+    also: {blocked: ready}
+scenarios:
+  chain:
+    title: One job lets the next run
+    given: {job: [{id: 1, next: 2}, {id: 2, state: blocked}]}
+    steps:
+      - {in: A, do: finish, with: {id: 1}, then: {job: {1: done, 2: ready}}}
+      - {in: A, do: finish-first, then: {job: {1: done, 2: done}}}
+"""
+
+
+def test_also_is_what_other_rows_may_do(stage: Stage) -> None:
+    proof = sweep(stage, SMALL, edited(ALSO, ("{looks: {silent: true}}", "{looks: {rows: 0}}")))
+    assert proof.not_verified() == []
+    assert proof.cell("ready", "finish").observed is Outcome.MOVED
+    assert proof.cell("blocked", "finish").observed is Outcome.REFUSED
+
+
+def test_what_also_does_is_not_the_cell_s_own(stage: Stage) -> None:
+    cell = sweep(stage, SMALL, ALSO).cell("blocked", "finish-first")
+    assert (cell.expected, cell.observed, cell.verdict) == (Outcome.REFUSED, Outcome.TOOK_ANOTHER, VERIFIED)
+
+
+def test_without_also_it_is_broken_where_the_action_names_its_row(stage: Stage) -> None:
+    without = ALSO.replace("    also: {blocked: ready}\n", "", 1)
+    cell = sweep(stage, SMALL, without).cell("ready", "finish")
+    assert (cell.verdict, cell.because) == (BROKEN, "it also changed job 2: blocked -> ready")
+
+
+CHOOSING = """
+actions:
+  finish-first:
+    subject: job
+    title: Finish the first
+    sql: UPDATE job SET state = 'done' WHERE id = (SELECT min(id) FROM job WHERE state = 'ready')
+    moves: {ready: done, blocked: done}
+scenarios:
+  first:
+    title: The first is finished
+    given: {job: [{id: 1}, {id: 2}, {id: 3, state: blocked}]}
+    steps:
+      - {in: A, do: finish-first, rows: 1, then: {job: {1: done, 2: ready}}}
+"""
+
+
+def test_a_choosing_action_must_have_taken_a_row_of_each_permitted_state(stage: Stage) -> None:
+    proof = sweep(stage, SMALL, CHOOSING)
+    taken, never = proof.cell("ready", "finish-first"), proof.cell("blocked", "finish-first")
+    assert (taken.observed, taken.verdict) == (Outcome.MOVED, VERIFIED)
+    assert (never.observed, never.verdict, never.because) == (
+        Outcome.TOOK_ANOTHER, UNREACHED, "its row was never taken",
+    )  # fmt: skip
+    assert proof.state("blocked").verdict is UNREACHED
+
+
+def test_a_choosing_action_must_take_no_row_of_another_state(stage: Stage) -> None:
+    greedy = edited(CHOOSING, ("WHERE state = 'ready'", "WHERE state <> 'done'"), (", blocked: done", ""))
+    given = edited(greedy, ("[{id: 1}, {id: 2}, {id: 3, state: blocked}]", "[{id: 1}, {id: 3, state: blocked}]"))
+    cell = sweep(stage, SMALL, edited(given, ("1: done, 2: ready", "1: done"))).cell("blocked", "finish-first")
+    assert (cell.verdict, cell.because) == (BROKEN, "it moved to done; it must be refused")
+
+
+KEPT = """
+catalogue:
+  title: What a rollback keeps
+  schema:
+    - |
+      CREATE TABLE job (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, state text NOT NULL DEFAULT 'ready');
+      CREATE TABLE log (id serial, job bigint);
+      CREATE FUNCTION make() RETURNS bigint LANGUAGE plpgsql AS $$
+        DECLARE made bigint;
+        BEGIN
+          PERFORM pg_advisory_lock(4711);
+          INSERT INTO job DEFAULT VALUES RETURNING id INTO made;
+          INSERT INTO log (job) VALUES (made);
+          RETURN made;
+        END $$;
+subjects:
+  job: {key: {id: job.id}, spare: {id: 0}, from: job, show: [job.state]}
+states:
+  ready: {subject: job, title: Ready, when: job.state = 'ready', final: true}
+actions:
+  make: {subject: job, title: Make, sql: SELECT make() AS made, moves: {absent: ready}}
+  poke:
+    subject: job
+    title: Poke
+    sql: SELECT nullif(:id, :id) AS poked
+    refusal: {looks: {returns: [{poked: null}]}}
+scenarios:
+  made:
+    title: Jobs are made
+    steps:
+      - {in: A, do: make, returns: [{made: 1}]}
+      - {in: B, sql: SELECT pg_try_advisory_lock(4711) AS free, returns: [{free: false}]}
+      - {in: A, sql: SELECT pg_advisory_unlock_all()}
+      - {in: A, do: make, returns: [{made: 2}]}
+      - {in: A, sql: SELECT max(id) AS last FROM log, returns: [{last: 2}]}
 """
 
 
 @pytest.fixture(scope="module")
-def faulty(stage: Stage) -> Proof:
-    """One catalogue that has them all: each is in an action of its own."""
-    lease = edited(
-        LEASE[: LEASE.index("scenarios:")],
-        ("('ready', 'held', 'done')", "('ready', 'held', 'done', 'odd', 'both')"),
-        ("when: job.state = 'held'}", "when: \"CASE WHEN job.state = 'held' THEN 1 / job.epoch > -1 END\"}"),
-        ("epoch integer NOT NULL DEFAULT 0)", "epoch integer NOT NULL DEFAULT 0);"
-         " CREATE TABLE file (name text PRIMARY KEY, job bigint);"
-         " CREATE FUNCTION raise_if(state text) RETURNS boolean LANGUAGE plpgsql AS"
-         " $$ BEGIN RAISE SQLSTATE '55P03' USING message = 'as you wish'; END $$"),
-    )
-    actions = "".join(
-        f"  {id}: {{subject: job, title: It, {action[1:]}\n" for id, (action, _, _) in FAULTS.items()
-    )
-    return sweep(stage, lease, f"{BESIDE}actions:\n{actions}")
+def kept(stage: Stage) -> Proof:
+    return sweep(stage, KEPT)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_wrong_cell_says_what_is_wrong(faulty: Proof, fault: str) -> None:
-    _, (state, caller), because = FAULTS[fault]
-    assert wrong(faulty, state, fault, caller or "holder") == because
+def test_sequences_and_advisory_locks_are_put_back(kept: Proof) -> None:
+    assert kept.not_verified() == []
+
+
+def test_a_new_row_of_any_key_counts_where_the_key_is_generated(kept: Proof) -> None:
+    cell = kept.cell("absent", "make")
+    assert (cell.observed, cell.to) == (Outcome.MOVED, ("ready",))
+    assert kept.cell("ready", "make").observed is Outcome.TOOK_ANOTHER
+
+
+def test_a_function_that_returns_nothing_returns_a_row(kept: Proof) -> None:
+    """A row of NULLs is 1 row: a refusal that is said to be 0 rows would not look so."""
+    assert (kept.cell("ready", "poke").observed, kept.cell("ready", "poke").rows) == (Outcome.REFUSED, 1)
+
+
+def test_tables_that_no_subject_covers_are_nobody_s_business(stage: Stage) -> None:
+    more = """
+actions:
+  log: {subject: job, title: Log, sql: "INSERT INTO log SELECT id FROM job WHERE id = :id", refusal: {looks: {silent: true}}}
+scenarios:
+  logged: {title: Logged, given: {job: [{id: 1}]}, steps: [{in: A, do: log, with: {id: 1}, rows: 1}]}
+"""
+    small = edited(SMALL, ("note text)", "note text); CREATE TABLE log (job bigint)"))
+    cell = sweep(stage, small, more).cell("ready", "log")
+    assert (cell.observed, cell.rows, cell.verdict) == (Outcome.REFUSED, 1, VERIFIED)
+
+
+def test_equal_situations_are_swept_once(stage: Stage) -> None:
+    once = """
+actions:
+  finish: {subject: job, title: Finish, sql: UPDATE job SET state = 'done' WHERE id = :id, moves: {ready: done, done: done}}
+scenarios:
+  one: {title: One, given: {job: [{id: 1}]}, steps: [{in: A, do: finish, with: {id: 1}, rows: 1}]}
+"""
+    twice = once + (
+        "  two: {title: Two, given: {job: [{id: 1}]}, steps: [{in: A, do: finish, with: {id: 1}}, {in: A, sql: SELECT 1},"
+        " {in: A, sql: UPDATE job SET state = state}]}\n"
+    )
+    at_another_time = once + (
+        "  two: {title: Two, given: {job: [{id: 1}]}, steps: [{at: 5}, {in: A, sql: SELECT 1}]}\n"
+    )
+    assert sweep(stage, SMALL, once).cell("ready", "finish").tries == 1
+    assert sweep(stage, SMALL, twice).cell("ready", "finish").tries == 1
+    assert sweep(stage, SMALL, at_another_time).cell("ready", "finish").tries == 2
+
+
+STORE = """
+catalogue:
+  title: Files
+  schema: ["CREATE TABLE job (id bigint PRIMARY KEY, file text)"]
+stores: {box: {directory: box}}
+subjects:
+  file: {key: {name: box.name}, spare: {name: spare}, from: box LEFT JOIN job ON job.file = box.name, show: [box.bytes]}
+states:
+  loose: {subject: file, title: Loose, when: job.id IS NULL}
+  used: {subject: file, title: Used, when: job.id IS NOT NULL}
+callers:
+  anyone: {content: text}
+  nameless: {content: null}
+actions:
+  put: {subject: file, title: Put, store: {create: box/$name, content: $content}, moves: {absent: loose}}
+  clear:
+    subject: file
+    title: Clear
+    sql: SELECT 1 WHERE NOT EXISTS (SELECT FROM job WHERE file = :name)
+    store: {remove: box/$name}
+    moves: {loose: absent}
+    refusal: {looks: {rows: 0}}
+  rename:
+    subject: file
+    title: Rename
+    with: {to: a/b}
+    store: {write: box/$to, content: $name}
+scenarios:
+  files:
+    title: Files come and go
+    given: {job: [{id: 1, file: used}], box: {used: a}}
+    steps:
+      - {in: A, do: put, with: {name: loose, content: text}, rows: 1, then: {file: {loose: loose, used: used}}}
+      - {in: A, do: put, with: {name: loose, content: other}, rows: 0}
+      - {in: A, do: clear, with: {name: loose}, rows: 1, then: {file: {used: used}}}
+"""
+
+
+def test_store_effects_never_touch_a_file(stage: Stage) -> None:
+    """Were the sweep to remove or create one, the scenario's own steps would find it."""
+    proof = sweep(stage, STORE)
+    assert proof.not_verified() == []
+    assert proof.cell("absent", "put", "anyone").to == ("loose",)
+    assert proof.cell("loose", "put", "anyone").observed is Outcome.REFUSED
+    assert proof.cell("loose", "clear", "anyone").to == ("absent",)
+    assert proof.cell("used", "clear", "anyone").observed is Outcome.REFUSED
+    cell = proof.cell("used", "rename", "anyone")
+    assert cell.observed is Outcome.CANNOT_CALL
+    assert "a/b" in (cell.because or "")
+
+
+def test_evidence_keeps_what_is_hidden_and_what_varies_to_itself(stage: Stage) -> None:
+    text = fault("cells").replace(
+        "show: [job.state, job.owner, job.epoch]}", "show: [job.state, job.owner, job.epoch], hide: [job.owner]}"
+    )
+    lines = [line for line in sweep(stage, text).not_verified() if "breaks-an-invariant" in line]
+    assert lines
+    assert not any('evil"' in line for line in lines)

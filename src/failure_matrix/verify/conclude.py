@@ -89,7 +89,7 @@ class Conclusion:
         self._reached = witnesses.reached(catalogue, seen.scenarios)
         self.scenarios = tuple(self._judged(f"scenario {record.id}", record) for record in seen.scenarios)
         self._failures = list(self._all_failures())
-        self._ruined = dict(self._all_ruins())
+        self._ruined = self._all_ruins()
         self.moves = tuple(self._move(key, found) for key, found in self._moved.items())
         self.cells = tuple(self._judged_cells())
         self.guards = tuple(self._judged(f"guard {guard.action} {guard.guard}", guard) for guard in seen.guards)
@@ -120,11 +120,13 @@ class Conclusion:
             for failure in (*scenario.failures, *(failure for step in scenario.steps for failure in step.failures)):
                 yield scenario.verdict, scenario.id, failure
 
-    def _all_ruins(self) -> Iterator[tuple[str, str]]:
-        """What a try of the sweep ruins: ``state id`` or ``invariant id``, and how."""
+    def _all_ruins(self) -> dict[str, str]:
+        """What tries of the sweep ruin, ``state id`` or ``invariant id``, and how the first of them does."""
+        found: dict[str, str] = {}
         for cell, tally in self._seen.sweep.tallies.items() if self._seen.sweep is not None else ():
             if tally.bad is not None and tally.bad[0].ruins is not None:
-                yield tally.bad[0].ruins, f"cell {_called(*cell)}: {tally.bad[0].wrong}"
+                found.setdefault(tally.bad[0].ruins, f"cell {_called(*cell)}: {tally.bad[0].wrong}")
+        return found
 
     def _move(self, key: witnesses.MoveKey, found: list[Witness]) -> MoveRecord:
         source, by, target = key

@@ -15,6 +15,7 @@ from failure_matrix.database.classify import Probe
 from failure_matrix.database.cluster import Server
 from failure_matrix.database.connection import Connection, Request, Result, ServerError
 from failure_matrix.database.waiting import Observer, answers
+from failure_matrix.verify.emptying import Emptying
 
 CLEAN_UP_LIMIT = 1.0  # seconds for a cancelled statement to end before its backend is ended
 LOOK_LIMIT = "200ms"  # how long the observer waits behind an ACCESS EXCLUSIVE lock before it could not look
@@ -49,7 +50,7 @@ SELECT md5(string_agg(thing, ';' ORDER BY thing)) FROM (
 """
 
 _FILLED = """
-SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
+SELECT string_agg(oid::regclass::text, ', ' ORDER BY oid) FROM pg_class
  WHERE oid >= 16384 AND relkind = 'r' AND relpersistence <> 't' AND pg_relation_size(oid) > 0
 """
 
@@ -77,7 +78,7 @@ class Ground:
         self._changed = _changed(self._sequences)
         self._shape, filled, self._at, _ = self.admin.query(self._changed).rows[0]
         self._start = self.sequences()
-        self._filled: str | None = None  # what was filled and moved when a renewal found more than it expected
+        self._emptying = Emptying(self.admin)
         self._moved: Sequence[tuple[str | None, ...]] = ()
         self._seeded = filled is not None or self._ask(_ON_TRUNCATE) != "0"
 
@@ -142,23 +143,24 @@ class Ground:
         connection.wait_for_end()  # its locks must be gone before the tables are emptied
         connection.close()
 
-    def renew(self, *then: Sequence[Request]) -> list[Result | ServerError | None]:
+    def renew(self, *then: Sequence[Request], as_new: bool = True) -> list[Result | ServerError | None]:
         """Make the database as the template was, and do ``then`` in it; what came of that, as ``together`` gives it.
 
-        It is one round trip where the same tables were filled as the last time. Raises ServerError where the new
-        observer is lost too.
+        Without ``as_new`` tables may have pages that no row is on. It is one round trip where the same tables were
+        filled as the last time. Raises ServerError where the new observer is lost too.
         """
         if not self._seeded:
-            again = [Request(text=f"TRUNCATE {self._filled} CASCADE")] if self._filled else []
-            again += [Request(text=_SETVAL, values=start) for start in self._moved]
+            empty = self._emptying.requests(as_new=as_new)
+            back = [Request(text=_SETVAL, values=start) for start in self._moved]
             changed = Request(prepared="changed", text=self._changed)
             try:
-                answers = self.admin.together(again, [changed], *then)
+                answers = self.admin.together(empty, back, [changed], *then)
             except ServerError:  # the observer was ended
                 answers = [None]
             found = answers[-1 - sum(map(len, then))]
-            if isinstance(found, Result) and found.rows[0] == (self._shape, None, self._at, "0"):
-                return answers[len(again) + 1 :]
+            if isinstance(found, Result) and found.rows[0] == (self._shape, self._emptying.left, self._at, "0"):
+                self._emptying.emptied(answers[: len(empty)])
+                return answers[len(empty) + len(back) + 1 :]
         try:
             renewed = self._emptied()
         except ServerError:  # the observer was ended, or what it asks for is gone
@@ -177,7 +179,7 @@ class Ground:
             return False
         if filled is not None:
             self.admin.query(f"TRUNCATE {filled} CASCADE")
-            self._filled = filled
+            self._emptying.found(filled)
         if at != self._at:
             self.restore(self._start)
             self._moved = self._start

@@ -136,7 +136,7 @@ class Table:
         if given.sql is not None:
             self._ground.renew()
             return False
-        if any(isinstance(answer, ServerError) for answer in self._ground.renew(*insertions(given))):
+        if any(isinstance(answer, ServerError) for answer in self._ground.renew(*insertions(given), as_new=False)):
             self._ground.renew()
             return False
         put(self._stores, given)

@@ -96,9 +96,10 @@ def expectations(look: Look) -> Iterator[Finding]:
 
 
 def spare_keys(look: Look) -> Iterator[Finding]:
-    """Find spare keys that are no key of their subject."""
+    """Find spare keys that are no key of their subject; what the subject offers may stand beside the key."""
     for name, subject in look.catalogue.subjects.items():
-        if subject.spare and set(subject.spare) != set(subject.key):
+        beside = set(subject.spare) - set(subject.offers)
+        if subject.spare and (beside | (set(subject.spare) & set(subject.key))) != set(subject.key):
             message = (
                 f"'spare' of subject '{name}' has {', '.join(subject.spare)}, and its key {', '.join(subject.key)}"
             )
