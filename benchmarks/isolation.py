@@ -17,7 +17,6 @@ from pathlib import Path
 
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.database.cluster import Server
-from failure_matrix.database.connection import Connection
 from failure_matrix.evidence.records import Verdict
 from failure_matrix.export.spec import spec
 from failure_matrix.verify import prepare, scenario

@@ -112,6 +112,7 @@ def test_steps_that_did_not_run_are_listed() -> None:
 def test_values_errors_and_notices_are_shown() -> None:
     record = builders.acquire_once()
     error = {"severity": "ERROR", "sqlstate": "23505", "message": "duplicate key", "constraint": "job_pkey"}
+    query = "SELECT id, -- a remark\n owner FROM job"
     answer = {"columns": ["id", "owner"], "rows": [["1", None], ["2", "x"], ["3", "y"]]}
     record["steps"] = [
         builders.step(
@@ -128,17 +129,12 @@ def test_values_errors_and_notices_are_shown() -> None:
 
 def test_a_stay_a_late_move_and_many_moves() -> None:
     record = builders.acquire_once()
-    stays = builders.move("leased", "leased", "heartbeat")["moves"]
-    late = [
-        change | {"late": True, "by": ["take-over", "lease-expires"]}
-        for change in builders.move("leased", "expired", "")["moves"]
-    ]
-    many = [
-        change | {"key": [str(n)]} for n in range(9) for change in builders.move("ready", "leased", "acquire")["moves"]
-    ]
-    record["steps"] = [
-        builders.step(n, "A", "do", "acquire", rows=1, moves=moves) for n, moves in enumerate((stays, late, many), 1)
-    ]
+    (stay,) = builders.move("leased", "leased", "heartbeat")["moves"]
+    (late,) = builders.move("leased", "expired", "take-over")["moves"]
+    (move,) = builders.move("ready", "leased", "acquire")["moves"]
+    late |= {"late": True, "by": ["take-over", "lease-expires"]}
+    found = ([stay], [late], [move | {"key": [str(key)]} for key in range(9)])
+    record["steps"] = [builders.step(n, "A", "do", "acquire", rows=1, moves=moves) for n, moves in enumerate(found, 1)]
     said = [[phrase.text for phrase in row.committed] for row in grid(record).rows]
     assert said[1] == ["job 1 stays Leased"]
     assert said[2] == ["job 1 Leased → Expired (late, by take-over and lease-expires)"]

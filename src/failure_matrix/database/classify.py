@@ -13,7 +13,8 @@ from typing import Literal
 
 from failure_matrix.catalogue.model import Catalogue, Scalar, Sql, State, Subject
 from failure_matrix.catalogue.sql import Statement, identifiers, statement
-from failure_matrix.database.connection import Connection, Request, Result, ServerError, Value
+from failure_matrix.database.answers import Request, Result, ServerError, Value
+from failure_matrix.database.connection import Connection
 
 KeyText = tuple[str, ...]  # a key's values as the server writes them, in key order
 Inventory = Mapping[str, tuple[Mapping[str, Scalar], ...]]  # store -> files: name, bytes, sha256, modified

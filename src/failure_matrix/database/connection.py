@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import cast
 
 from psycopg import pq
@@ -15,62 +14,24 @@ from psycopg.conninfo import make_conninfo
 from psycopg.errors import OperationalError
 
 from failure_matrix.catalogue.findings import CouldNot
+from failure_matrix.database.answers import (
+    Answer,
+    Request,
+    Result,
+    ServerError,
+    Value,
+    connection_lost,
+    encoded,
+    oid,
+    result_of,
+    server_error,
+    text_of,
+)
 
-Value = str | int | Decimal | bool | None
-
-_INT, _BIGINT, _BOOL, _UNTYPED = 23, 20, 16, 0  # pg_type oids
 _COPY = {pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH}
 _ERROR = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
 _FIELD = pq.DiagnosticField
 _END_LIMIT = 30.0  # seconds that a backend may take to exit once it is told to
-
-
-@dataclass(kw_only=True, eq=False)  # not frozen: Python hangs its traceback on it
-class ServerError(Exception):
-    """What the server said: severity, SQLSTATE, primary message and constraint, nothing else."""
-
-    severity: str
-    sqlstate: str
-    message: str
-    constraint: str | None = None
-    position: int | None = None  # character of the statement, from 1
-
-    def __str__(self) -> str:
-        return f"{self.severity} {self.sqlstate}: {self.message}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """One statement's result. ``affected`` is the server's count of rows, returned rows included."""
-
-    tag: str
-    affected: int | None = None
-    columns: tuple[str, ...] = ()
-    types: tuple[int, ...] = ()  # pg_type oids of the columns
-    rows: tuple[tuple[str | None, ...], ...] = ()  # the server's text
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """Everything that a connection said to one request, in order."""
-
-    results: tuple[Result, ...] = ()
-    error: ServerError | None = None
-    notices: tuple[str, ...] = ()
-    lost: bool = False  # the connection ended
-
-    @property
-    def last(self) -> Result | None:
-        return self.results[-1] if self.results else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """One statement to send; with ``prepared`` it is planned once under that name."""
-
-    text: str
-    values: Sequence[Value] = ()
-    prepared: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -97,7 +58,7 @@ class Connection:
         self.lost = False
 
     def _hear(self, result: pq.abc.PGresult) -> None:
-        self._notices.append(_text(result.error_field(_FIELD.MESSAGE_PRIMARY)))
+        self._notices.append(text_of(result.error_field(_FIELD.MESSAGE_PRIMARY)))
 
     def rename(self, name: str) -> None:
         """Go by another name until DISCARD ALL. Raises ServerError."""
@@ -129,7 +90,7 @@ class Connection:
         try:
             if values:
                 self._pg.send_query_params(
-                    text.encode(), [_encode(value) for value in values], [_oid(value) for value in values]
+                    text.encode(), [encoded(value) for value in values], [oid(value) for value in values]
                 )
             else:
                 self._pg.send_query(text.encode())
@@ -184,9 +145,9 @@ class Connection:
             pending.copying = True
         elif result.status in _ERROR:
             if pending.error is None:  # a lost connection says a second, vaguer thing
-                pending.error = _server_error(result)
+                pending.error = server_error(result)
         elif result.status != pq.ExecStatus.EMPTY_QUERY:
-            pending.results.append(_result(result))
+            pending.results.append(result_of(result))
 
     def _refuse_copy(self) -> None:
         try:
@@ -215,7 +176,7 @@ class Connection:
         if answer.error is not None:
             raise answer.error
         if answer.lost:
-            raise _lost()
+            raise connection_lost()
         return answer.last or Result(tag="")
 
     def _wait(self, limit: float | None) -> Answer | None:
@@ -232,11 +193,11 @@ class Connection:
             result = ask()
         except OperationalError as exc:
             self._lose()
-            raise _lost() from exc
+            raise connection_lost() from exc
         self._notices.clear()
         self._notice_loss()
         if result.status in _ERROR:
-            raise _server_error(result)
+            raise server_error(result)
         if result.status in _COPY:
             raise self._no_copy()
         return result
@@ -249,14 +210,14 @@ class Connection:
 
     def prepare(self, name: str, text: str, values: Sequence[Value] = ()) -> None:
         """Prepare ``text``, which runs nothing; the types are those of ``values``. Raises ServerError."""
-        types = [_oid(value) for value in values]
+        types = [oid(value) for value in values]
         self._ask(lambda: self._pg.prepare(name.encode(), text.encode(), types))
 
     def execute(self, request: Request) -> Result:
         """Run what is prepared under a name, planned once for each kind of values. Raises ServerError."""
         name = self._prepare_once(request)
-        encoded = cast("list[bytes]", [_encode(value) for value in request.values])  # NULLs too, whatever the stubs say
-        return _result(self._ask(lambda: self._pg.exec_prepared(name.encode(), encoded)))
+        encoded = cast("list[bytes]", [encoded(value) for value in request.values])  # NULLs too, whatever the stubs say
+        return result_of(self._ask(lambda: self._pg.exec_prepared(name.encode(), encoded)))
 
     def together(self, *segments: Sequence[Request]) -> list[Result | ServerError | None]:
         """Send several statements at once and wait for all answers, in order: one round trip.
@@ -280,20 +241,20 @@ class Connection:
             self._pg.exit_pipeline_mode()
         except OperationalError as exc:
             self._lose()
-            raise _lost() from exc
+            raise connection_lost() from exc
         self._notices.clear()
         return answers
 
     def _send_in_pipeline(self, request: Request, name: str | None) -> None:
-        values = cast("list[bytes]", [_encode(value) for value in request.values])  # NULLs too
+        values = cast("list[bytes]", [encoded(value) for value in request.values])  # NULLs too
         if name is None:
-            self._pg.send_query_params(request.text.encode(), values, [_oid(value) for value in request.values])
+            self._pg.send_query_params(request.text.encode(), values, [oid(value) for value in request.values])
         else:
             self._pg.send_query_prepared(name.encode(), values)
 
     def _prepare_once(self, request: Request) -> str:
         """The name under which it is prepared: a plan is for values of the same types. Raises ServerError."""
-        name = f"{request.prepared} {[_oid(value) for value in request.values]}"
+        name = f"{request.prepared} {[oid(value) for value in request.values]}"
         if name not in self._prepared:
             self.prepare(name, request.text, request.values)
             self._prepared.add(name)
@@ -303,9 +264,9 @@ class Connection:
         answer: Result | ServerError | None = None
         while (result := self._wait_for_result()) is not None:
             if result.status in _ERROR:
-                answer = _server_error(result)
+                answer = server_error(result)
             elif result.status != pq.ExecStatus.PIPELINE_ABORTED:
-                answer = _result(result)
+                answer = result_of(result)
         return answer
 
     def _wait_for_result(self) -> pq.abc.PGresult | None:
@@ -341,53 +302,3 @@ class Connection:
     def close(self) -> None:
         self._pg.finish()
         self.lost = True
-
-
-def _lost() -> ServerError:
-    return ServerError(severity="FATAL", sqlstate="08006", message="the connection was lost")
-
-
-def _encode(value: Value) -> bytes | None:
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return b"true" if value else b"false"
-    return str(value).encode()
-
-
-def _oid(value: Value) -> int:
-    if isinstance(value, bool):
-        return _BOOL
-    if isinstance(value, int):
-        return _INT if -(2**31) <= value < 2**31 else _BIGINT
-    return _UNTYPED
-
-
-def _text(raw: bytes | None) -> str:
-    return "" if raw is None else raw.decode(errors="replace")
-
-
-def _server_error(result: pq.abc.PGresult) -> ServerError:
-    position = _text(result.error_field(_FIELD.STATEMENT_POSITION))
-    return ServerError(
-        severity=_text(result.error_field(_FIELD.SEVERITY_NONLOCALIZED)) or "FATAL",
-        sqlstate=_text(result.error_field(_FIELD.SQLSTATE)) or "08006",
-        message=_text(result.error_field(_FIELD.MESSAGE_PRIMARY)) or "the connection was lost",
-        constraint=_text(result.error_field(_FIELD.CONSTRAINT_NAME)) or None,
-        position=int(position) if position else None,
-    )
-
-
-def _result(result: pq.abc.PGresult) -> Result:
-    tag, affected, width = _text(result.command_status), result.command_tuples, result.nfields
-    if not width:
-        return Result(tag=tag, affected=affected)
-    columns = tuple([_text(result.fname(i)) for i in range(width)])
-    types = tuple([result.ftype(i) for i in range(width)])
-    value = result.get_value
-    rows = tuple([tuple([_cell(value(r, c)) for c in range(width)]) for r in range(result.ntuples)])
-    return Result(tag=tag, affected=affected, columns=columns, types=types, rows=rows)
-
-
-def _cell(raw: bytes | None) -> str | None:
-    return None if raw is None else raw.decode(errors="replace")

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from failure_matrix.database.connection import Answer, Connection, Request
+from failure_matrix.database.answers import Answer, Request
+from failure_matrix.database.connection import Connection
 
 FIRST_LOOK, LATEST_FIRST_LOOK = 0.0003, 0.0015  # seconds; most statements have answered by then
 LONGEST_PAUSE = 0.005  # seconds between two looks

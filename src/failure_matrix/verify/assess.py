@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Hazard, Moves, Scalar
 from failure_matrix.catalogue.sql import parameters
+from failure_matrix.database.answers import Result, ServerError
 from failure_matrix.database.classify import KeyText, Misfit, Situation, state_of
-from failure_matrix.database.connection import Result, ServerError
 from failure_matrix.evidence.records import Outcome
 from failure_matrix.verify.bind import edges, event_deed
 from failure_matrix.verify.judge import Standing

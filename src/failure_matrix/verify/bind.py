@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import Action, Catalogue, Event, Moves, Scalar, Sql, Step, StoreEffect, Subject
 from failure_matrix.catalogue.sql import statement
-from failure_matrix.database.connection import Value
+from failure_matrix.database.answers import Value
 from failure_matrix.verify.moves import Deed, Edge
 from failure_matrix.verify.stores import Effect, bind
 from failure_matrix.verify.values import Kept, NotKept, as_text, key_part, references, substitute

@@ -11,7 +11,7 @@ from failure_matrix.verify.tally import Cell, Tally
 
 _TELLING = (  # the outcome that a cell shows, where its tries gave several and none is the expected one
     Outcome.UNSAFE, Outcome.HELD_BACK, Outcome.MOVED, Outcome.TOOK_ANOTHER, Outcome.REFUSED, Outcome.CANNOT_CALL,
-    Outcome.NO_SUCH_CALLER,
+    Outcome.NO_SUCH_CALLER, Outcome.NOT_TRIED,
 )  # fmt: skip
 _NOBODY = (Outcome.NO_SUCH_CALLER, Outcome.CANNOT_CALL)
 
@@ -77,6 +77,9 @@ def _tried(catalogue: Catalogue, cell: Cell, tally: Tally, moved: Moved) -> Cell
     looked_for = Outcome.HELD_BACK if expected is Outcome.REFUSED else expected
     shown = next(outcome for outcome in (looked_for, *_TELLING) if outcome in tally.first)
     assessment, witness = tally.first[shown]
+    if shown is Outcome.NOT_TRIED:
+        waited = f"wherever it was tried, {assessment.note}"
+        return _record(cell, expected, assessment, tally, Verdict.UNREACHED, waited, (witness,))
     if shown is expected is Outcome.MOVED and Outcome.HELD_BACK in tally.first:
         besides = "where its requirement does not hold, only the caller's duty holds it back"
         witnesses = (witness, tally.first[Outcome.HELD_BACK][1])

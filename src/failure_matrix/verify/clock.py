@@ -6,7 +6,8 @@ import re
 from datetime import datetime
 
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.database.connection import Connection, Value
+from failure_matrix.database.answers import Value
+from failure_matrix.database.connection import Connection
 
 _WHOLE = re.compile(r"-?[0-9]+", re.ASCII)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failure_matrix.database.connection import Connection, Request, Result, ServerError
+from failure_matrix.database.answers import Request, Result, ServerError
+from failure_matrix.database.connection import Connection
 
 HALF_A_PAGE = 3500  # bytes; a page has 8192, and is tidied when it is nearly full
 _ITEM = 4  # bytes that a row takes on its page beside itself

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from failure_matrix.catalogue.sql import Kind, Token, significant
-from failure_matrix.database.connection import Result
+from failure_matrix.database.answers import Result
 from failure_matrix.evidence.schema import split_statements
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from failure_matrix.catalogue.model import Scalar, Step
-from failure_matrix.database.connection import Answer, Value
+from failure_matrix.database.answers import Answer, Value
 from failure_matrix.evidence.records import Change, Failure
 from failure_matrix.verify.bind import Bound
 from failure_matrix.verify.judge import Blame, Standing

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from failure_matrix.catalogue.findings import CouldNot
+from failure_matrix.database.answers import Request, Result, ServerError
 from failure_matrix.database.classify import Probe
 from failure_matrix.database.cluster import Server
-from failure_matrix.database.connection import Connection, Request, Result, ServerError
+from failure_matrix.database.connection import Connection
 from failure_matrix.database.waiting import Observer, answers
 from failure_matrix.verify.emptying import Emptying
 

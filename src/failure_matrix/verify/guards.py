@@ -13,7 +13,8 @@ from typing import Protocol
 from failure_matrix.catalogue.guards import Guard, Part, compares, guards, without
 from failure_matrix.catalogue.model import Action, Catalogue, Sql
 from failure_matrix.catalogue.sql import statement
-from failure_matrix.database.connection import Connection, ServerError, Value
+from failure_matrix.database.answers import ServerError, Value
+from failure_matrix.database.connection import Connection
 from failure_matrix.evidence.records import Failure, GuardOutcome, GuardPart, GuardRecord, ScenarioRecord, Verdict
 from failure_matrix.verify.fit import samples
 from failure_matrix.verify.functions import definitions

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from failure_matrix.catalogue.model import Catalogue, Scalar
+from failure_matrix.database.answers import Answer
 from failure_matrix.database.classify import Situation
-from failure_matrix.database.connection import Answer
 from failure_matrix.verify.values import as_text
 
 HIDDEN = "(hidden)"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from failure_matrix.catalogue.model import ABSENT, Expected, Row, Step
+from failure_matrix.database.answers import Answer, Result
 from failure_matrix.database.classify import KeyText, Misfit
-from failure_matrix.database.connection import Answer, Result
 from failure_matrix.evidence.records import Failure, FailureKind
 from failure_matrix.verify.hiding import HIDDEN
 from failure_matrix.verify.values import Kept, as_text, key_text, substitute

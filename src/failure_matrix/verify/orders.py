@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import Enum
 
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.database.connection import ServerError
+from failure_matrix.database.answers import ServerError
 from failure_matrix.evidence.records import Failure, OrderRecord, Orders
 from failure_matrix.verify.entry import Entry, Numbered
 from failure_matrix.verify.ground import Ground

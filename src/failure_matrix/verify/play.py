@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failure_matrix.catalogue.model import Catalogue, Place, Scalar
+from failure_matrix.database.answers import Answer, ServerError
 from failure_matrix.database.classify import Situation
-from failure_matrix.database.connection import Answer, ServerError
 from failure_matrix.evidence.records import Failure, FailureKind
 from failure_matrix.verify import breaches, clock
 from failure_matrix.verify.acting import Acting, Impossible, Trouble

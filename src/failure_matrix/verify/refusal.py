@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failure_matrix.catalogue.model import Action, Looks, Row
-from failure_matrix.database.connection import Result, ServerError
+from failure_matrix.database.answers import Result, ServerError
 from failure_matrix.verify.values import as_text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import Catalogue, Given, Place, Scenario, SessionSetup
-from failure_matrix.database.connection import ServerError
+from failure_matrix.database.answers import ServerError
 from failure_matrix.evidence.records import Failure, FailureKind
 from failure_matrix.verify.entry import Entry, Numbered, describe
 from failure_matrix.verify.play import Play, Stop

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from failure_matrix.database.connection import Answer, Result, Value
+from failure_matrix.database.answers import Answer, Result, Value
 from failure_matrix.verify.stores import Effect, Stores
 
 

@@ -15,8 +15,8 @@ from types import MappingProxyType
 from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scalar, Sql, Subject
 from failure_matrix.catalogue.sql import parameters
+from failure_matrix.database.answers import Answer, Request, Result, ServerError, Value
 from failure_matrix.database.classify import Inventory, KeyText, Situation, store_values
-from failure_matrix.database.connection import Answer, Request, Result, ServerError, Value
 from failure_matrix.evidence.records import Outcome, Witness
 from failure_matrix.evidence.schema import split_statements
 from failure_matrix.verify.assess import Assessment, Assessor, Try
@@ -25,14 +25,19 @@ from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.hiding import Secrets
 from failure_matrix.verify.judge import Standing
 from failure_matrix.verify.naming import Names
+from failure_matrix.verify.play import LOCK_NOT_AVAILABLE
+from failure_matrix.verify.refusal import looks_refused
 from failure_matrix.verify.rows import bound, rows_of, with_stores
-from failure_matrix.verify.situations import signature
+from failure_matrix.verify.situations import Rest, held_locks, signature
 from failure_matrix.verify.stores import EffectRefused, simulate
+from failure_matrix.verify.tables import has_deferrable
 from failure_matrix.verify.tally import Cell, Tally
 from failure_matrix.verify.values import key_part
 from failure_matrix.verify.world import World
 
 _BEGIN = Request(text="BEGIN")
+_HURRY = Request(text="SET LOCAL lock_timeout = '50ms'")  # a session at rest can hold an advisory lock for ever
+_IMMEDIATE = Request(text="SET CONSTRAINTS ALL IMMEDIATE")  # what the commit would refuse is refused
 _NO_DUTY = Request(text="SELECT true")
 _ROLLBACK = Request(text="ROLLBACK")
 _UNLOCK = Request(text="SELECT pg_advisory_unlock_all()")
@@ -58,6 +63,7 @@ class Sweep:
     ) -> None:
         self._catalogue = catalogue
         self._instead = instead
+        self._locks = takes_advisory_locks(catalogue)
         swept = (id for id, action in catalogue.actions.items() if action.instead_of is None)
         self._actions = tuple(id for id in swept if actions is None or id in actions)
         self._callers: tuple[str | None, ...] = tuple(catalogue.callers) or (None,)
@@ -81,15 +87,18 @@ class Sweep:
 
     def visit(self, ground: Ground, world: World, situation: Situation, standing: Standing, witness: Witness) -> None:
         """Sweep one situation, unless one like it was swept before."""
-        inventory = world.stores.inventory()
-        alike = signature(ground.admin, world.now, inventory)
+        locks = held_locks(ground.admin) if self._locks else None
+        rest = Rest(
+            now=world.now, inventory=world.stores.inventory(), locks=locks, situation=situation, standing=standing
+        )
+        alike = signature(ground.admin, rest)
         if alike in self._seen:
             return
         self._seen.add(alike)
         self.situations.setdefault(witness.scenario, []).append(witness.step)
         sequences = ground.sequences()
         try:
-            visit = _Visit(self._catalogue, self._instead, ground, world.now, inventory, situation, standing)
+            visit = _Visit(self._catalogue, self._instead, ground, rest)
             for cell, assessment in visit.tries(self._actions, self._callers):
                 self.tallies.setdefault(cell, Tally()).add(assessment, witness)
         finally:
@@ -99,30 +108,24 @@ class Sweep:
 class _Visit:
     """One situation: every row of it by every action and caller."""
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        instead: Mapping[str, Action],
-        ground: Ground,
-        now: Value,
-        inventory: Inventory,
-        situation: Situation,
-        standing: Standing,
-    ) -> None:
+    def __init__(self, catalogue: Catalogue, instead: Mapping[str, Action], ground: Ground, rest: Rest) -> None:
         self._catalogue = catalogue
         self._instead = instead
         self._ground = ground
         self._connection = ground.watcher("sweep")
-        self._now = now
-        self._inventory = inventory
-        self._standing = standing
-        self._situation = situation
-        self._assessor = Assessor(catalogue, situation, standing)
-        self._sources = {"now": now, **store_values(inventory)}
+        self._now = rest.now
+        self._inventory = rest.inventory
+        self._standing = rest.standing
+        self._situation = rest.situation
+        self._locked = rest.locks is not None
+        self._assessor = Assessor(catalogue, rest.situation, rest.standing)
+        self._sources = {"now": rest.now, **store_values(rest.inventory)}
         self._rows = {id: list(self._rows_of(id, subject)) for id, subject in catalogue.subjects.items()}
         self._called: dict[tuple[str, KeyText], Mapping[str, Scalar] | Assessment] = {}
         self._tried: dict[tuple[object, ...], Try] = {}
         self._read: dict[object, Situation] = {}
+        self._begin = [_BEGIN, *([_HURRY] if self._locked else [])]
+        self._end = [_IMMEDIATE] if has_deferrable(self._connection) else []
         self._afterwards = [_ROLLBACK, *([_UNLOCK] if takes_advisory_locks(catalogue) else [])]
 
     def _rows_of(self, id: str, subject: Subject) -> Iterator[tuple[KeyText, dict[str, Scalar]]]:
@@ -170,6 +173,8 @@ class _Visit:
             return Assessment(outcome=Outcome.CANNOT_CALL, note=str(why))
         except NoAnswer as why:
             return Assessment(outcome=Outcome.NOT_TRIED, wrong=str(why))
+        if self._locked and _waited(action, tried):
+            return Assessment(outcome=Outcome.NOT_TRIED, note="it waits for a lock that a session holds")
         found = self._assessor.assess(id, caller, state, key, sources, tried)
         return found if found.wrong is None else replace(found, wrong=self._told(found.wrong, sources, tried))
 
@@ -215,28 +220,32 @@ class _Visit:
 
     def _run(self, action: Action, sources: Mapping[str, Value]) -> Try:
         """One try in a transaction that is rolled back: all in one round trip where nothing hangs on an answer."""
-        requests = [_BEGIN, self._duty(action.requires, sources)]
+        requests = [*self._begin, self._duty(action.requires, sources)]
+        asked = len(requests)
         if action.sql is not None and (action.store is not None or len(split_statements(action.sql.text)) > 1):
             return self._run_stepwise(action, action.sql, sources, requests)
         inventory, answer = self._inventory, None
         if action.sql is not None:
-            requests.append(_request(action.sql, sources))
+            requests += [_request(action.sql, sources), *self._end]
         elif action.store is not None:
             inventory, answer = simulate(inventory, action.store, sources)
         requests.append(self._probe(inventory))
         answers = self._connection.together(requests, self._afterwards)
-        duty, first, found = _held(answers[1]), answers[2], answers[len(requests) - 1]
-        if action.sql is not None and isinstance(first, ServerError):
-            return Try(duty=duty, answer=None, error=first, after=None)
-        if action.sql is not None and isinstance(first, Result):
-            answer = first
+        duty, acted, found = _held(answers[asked - 1]), answers[asked : len(requests) - 1], answers[len(requests) - 1]
+        for error in acted:
+            if isinstance(error, ServerError):
+                return Try(duty=duty, answer=None, error=error, after=None)
+        if acted and isinstance(acted[0], Result):
+            answer = acted[0]
         return Try(duty=duty, answer=answer, error=None, after=self._situation_of(found))
 
     def _run_stepwise(self, action: Action, sql: Sql, sources: Mapping[str, Value], requests: Sequence[Request]) -> Try:
         """SQL that may be several statements, or whose answer decides about a store effect."""
-        _, duty = self._connection.together(requests)
+        *_, duty = self._connection.together(requests)
         try:
             answer = self._connection.query(*bound(sql, sources))
+            for request in self._end:
+                self._connection.query(request.text)
             inventory = self._inventory
             if action.store is not None and answer.affected:
                 inventory, answer = simulate(inventory, action.store, sources)
@@ -264,6 +273,12 @@ class _Visit:
             return _NO_DUTY
         asked = with_stores(self._catalogue, f"SELECT (\n{requires.text}\n) IS TRUE")
         return _request(asked, {**self._sources, **sources})
+
+
+def _waited(action: Action, tried: Try) -> bool:
+    """Whether it ran into our own limit, and not into a refusal that looks so."""
+    error = tried.error
+    return error is not None and error.sqlstate == LOCK_NOT_AVAILABLE and not looks_refused(action, None, error)
 
 
 def _request(sql: Sql, sources: Mapping[str, Value]) -> Request:

@@ -21,7 +21,7 @@ class Tally:
     bad: tuple[Assessment, Witness] | None = None
 
     def add(self, assessment: Assessment, witness: Witness) -> None:
-        self.tries += assessment.outcome not in (Outcome.NO_SUCH_CALLER, Outcome.CANNOT_CALL)
+        self.tries += assessment.outcome not in (Outcome.NO_SUCH_CALLER, Outcome.CANNOT_CALL, Outcome.NOT_TRIED)
         self.most_rows = max(self.most_rows, assessment.rows or 0)
         self.first.setdefault(assessment.outcome, (assessment, witness))
         if assessment.to is not None:

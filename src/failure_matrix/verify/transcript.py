@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from failure_matrix.catalogue.model import Catalogue, Scalar
-from failure_matrix.database import connection
+from failure_matrix.database import answers
 from failure_matrix.database.classify import Misfit
 from failure_matrix.evidence.records import Change, Failure, FailureKind, Row, Seen, ServerError, StepRecord, Verdict
 from failure_matrix.verify.entry import Entry, describe
@@ -119,10 +119,10 @@ class Transcript:
         masked = self._secrets.cell(text)
         return self._names.kept(masked) if isinstance(value, str) else masked
 
-    def _row(self, result: connection.Result) -> Row:
+    def _row(self, result: answers.Result) -> Row:
         return Row(columns=result.columns, rows=tuple(self._cells(result, row) for row in result.rows))
 
-    def _cells(self, result: connection.Result, row: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    def _cells(self, result: answers.Result, row: tuple[str | None, ...]) -> tuple[str | None, ...]:
         """The row with what varies named and what is hidden left out."""
         masked = self._secrets.row(result.columns, row)
         named = self._names.row(result.types or (0,) * len(row), row)
@@ -143,7 +143,7 @@ class Transcript:
     def _key(self, key: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(self._names.text(value) for value in key)
 
-    def _error(self, error: connection.ServerError) -> ServerError:
+    def _error(self, error: answers.ServerError) -> ServerError:
         return ServerError(
             severity=error.severity,
             sqlstate=error.sqlstate,

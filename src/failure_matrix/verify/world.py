@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from failure_matrix.catalogue.model import Given, SessionSetup
+from failure_matrix.database.answers import Answer, ServerError, Value
 from failure_matrix.database.classify import Situation
-from failure_matrix.database.connection import Answer, Connection, ServerError, Value
+from failure_matrix.database.connection import Connection
 from failure_matrix.database.waiting import Settled, settle
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.prepare import give
