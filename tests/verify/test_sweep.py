@@ -118,7 +118,11 @@ def test_a_spare_key_that_a_row_always_has_shows_nothing(stage: Stage) -> None:
 scenarios:
   only: {title: Only, given: {job: [{id: 9}]}, steps: [{in: A, sql: SELECT 1}]}
 actions:
-  make: {subject: job, title: Make, sql: INSERT INTO job (id) VALUES (:id) ON CONFLICT DO NOTHING, moves: {absent: ready}}
+  make:
+    subject: job
+    title: Make
+    sql: INSERT INTO job (id) VALUES (:id) ON CONFLICT DO NOTHING
+    moves: {absent: ready}
 """
     cell = sweep(stage, edited(SMALL, ("from: job,", "spare: {id: 9}, from: job,")), scenarios).cell("absent", "make")
     assert (cell.verdict, cell.because) == (
@@ -129,7 +133,11 @@ actions:
 def test_a_spare_key_gives_the_offers_that_stand_for_it(stage: Stage) -> None:
     more = """
 actions:
-  make: {subject: job, title: Make, sql: INSERT INTO job (id) VALUES (:job) ON CONFLICT DO NOTHING, moves: {absent: ready}}
+  make:
+    subject: job
+    title: Make
+    sql: INSERT INTO job (id) VALUES (:job) ON CONFLICT DO NOTHING
+    moves: {absent: ready}
 scenarios:
   only: {title: Only, steps: [{in: A, do: make, with: {job: 1}, rows: 1}]}
 """
@@ -315,7 +323,11 @@ def test_what_the_commit_would_refuse_is_refused(stage: Stage) -> None:
 def test_tables_that_no_subject_covers_are_nobody_s_business(stage: Stage) -> None:
     more = """
 actions:
-  log: {subject: job, title: Log, sql: "INSERT INTO log SELECT id FROM job WHERE id = :id", refusal: {looks: {silent: true}}}
+  log:
+    subject: job
+    title: Log
+    sql: INSERT INTO log SELECT id FROM job WHERE id = :id
+    refusal: {looks: {silent: true}}
 scenarios:
   logged: {title: Logged, given: {job: [{id: 1}]}, steps: [{in: A, do: log, with: {id: 1}, rows: 1}]}
 """
@@ -327,7 +339,11 @@ scenarios:
 def test_equal_situations_are_swept_once(stage: Stage) -> None:
     once = """
 actions:
-  finish: {subject: job, title: Finish, sql: UPDATE job SET state = 'done' WHERE id = :id, moves: {ready: done, done: done}}
+  finish:
+    subject: job
+    title: Finish
+    sql: UPDATE job SET state = 'done' WHERE id = :id
+    moves: {ready: done, done: done}
 scenarios:
   one: {title: One, given: {job: [{id: 1}]}, steps: [{in: A, do: finish, with: {id: 1}, rows: 1}]}
 """
@@ -349,7 +365,11 @@ catalogue:
   schema: ["CREATE TABLE job (id bigint PRIMARY KEY, file text)"]
 stores: {box: {directory: box}}
 subjects:
-  file: {key: {name: box.name}, spare: {name: spare}, from: box LEFT JOIN job ON job.file = box.name, show: [box.bytes]}
+  file:
+    key: {name: box.name}
+    spare: {name: spare}
+    from: box LEFT JOIN job ON job.file = box.name
+    show: [box.bytes]
 states:
   loose: {subject: file, title: Loose, when: job.id IS NULL}
   used: {subject: file, title: Used, when: job.id IS NOT NULL}

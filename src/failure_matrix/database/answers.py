@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import cast
 
 from psycopg import pq
 
@@ -62,8 +63,12 @@ class Request:
     prepared: str | None = None
 
 
-def encoded(value: Value) -> bytes | None:
-    """A value as it is sent: the server's own text."""
+def encoded(values: Sequence[Value]) -> list[bytes]:
+    """Values as they are sent: the server's own text, None for NULL, whatever the stubs of libpq say."""
+    return cast("list[bytes]", [_encoded(value) for value in values])
+
+
+def _encoded(value: Value) -> bytes | None:
     if value is None:
         return None
     if isinstance(value, bool):
@@ -71,8 +76,12 @@ def encoded(value: Value) -> bytes | None:
     return str(value).encode()
 
 
-def oid(value: Value) -> int:
-    """The type that a value is sent with; text is untyped, for the server to decide."""
+def oids(values: Sequence[Value]) -> list[int]:
+    """The types that values are sent with; text is untyped, for the server to decide."""
+    return [_oid(value) for value in values]
+
+
+def _oid(value: Value) -> int:
     if isinstance(value, bool):
         return _BOOL
     if isinstance(value, int):

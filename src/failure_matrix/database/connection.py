@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import cast
 
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
@@ -22,7 +21,7 @@ from failure_matrix.database.answers import (
     Value,
     connection_lost,
     encoded,
-    oid,
+    oids,
     result_of,
     server_error,
     text_of,
@@ -89,9 +88,7 @@ class Connection:
         self._pending = _Pending()
         try:
             if values:
-                self._pg.send_query_params(
-                    text.encode(), [encoded(value) for value in values], [oid(value) for value in values]
-                )
+                self._pg.send_query_params(text.encode(), encoded(values), oids(values))
             else:
                 self._pg.send_query(text.encode())
             while self._pg.flush():
@@ -210,14 +207,13 @@ class Connection:
 
     def prepare(self, name: str, text: str, values: Sequence[Value] = ()) -> None:
         """Prepare ``text``, which runs nothing; the types are those of ``values``. Raises ServerError."""
-        types = [oid(value) for value in values]
+        types = oids(values)
         self._ask(lambda: self._pg.prepare(name.encode(), text.encode(), types))
 
     def execute(self, request: Request) -> Result:
         """Run what is prepared under a name, planned once for each kind of values. Raises ServerError."""
         name = self._prepare_once(request)
-        encoded = cast("list[bytes]", [encoded(value) for value in request.values])  # NULLs too, whatever the stubs say
-        return result_of(self._ask(lambda: self._pg.exec_prepared(name.encode(), encoded)))
+        return result_of(self._ask(lambda: self._pg.exec_prepared(name.encode(), encoded(request.values))))
 
     def together(self, *segments: Sequence[Request]) -> list[Result | ServerError | None]:
         """Send several statements at once and wait for all answers, in order: one round trip.
@@ -246,15 +242,14 @@ class Connection:
         return answers
 
     def _send_in_pipeline(self, request: Request, name: str | None) -> None:
-        values = cast("list[bytes]", [encoded(value) for value in request.values])  # NULLs too
         if name is None:
-            self._pg.send_query_params(request.text.encode(), values, [oid(value) for value in request.values])
+            self._pg.send_query_params(request.text.encode(), encoded(request.values), oids(request.values))
         else:
-            self._pg.send_query_prepared(name.encode(), values)
+            self._pg.send_query_prepared(name.encode(), encoded(request.values))
 
     def _prepare_once(self, request: Request) -> str:
         """The name under which it is prepared: a plan is for values of the same types. Raises ServerError."""
-        name = f"{request.prepared} {[oid(value) for value in request.values]}"
+        name = f"{request.prepared} {oids(request.values)}"
         if name not in self._prepared:
             self.prepare(name, request.text, request.values)
             self._prepared.add(name)
