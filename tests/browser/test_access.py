@@ -86,8 +86,8 @@ def test_verdicts_differ_without_colour(browser: Browser, site: Path) -> None:
 
 def test_the_scheme_of_the_reader_is_kept(browser: Browser, site: Path) -> None:
     grounds = {}
-    for scheme in ("light", "dark"):
-        page = window(browser, 1400, scheme)  # type: ignore[arg-type]
+    for scheme in SCHEMES[:2]:
+        page = window(browser, 1400, scheme)
         page.goto(f"file://{site}/index.html")
         grounds[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.close()
@@ -104,7 +104,9 @@ INSIDE = """
     const box = text.getBoundingClientRect();
     const node = text.closest('.node');
     const around = (node ? node.querySelector('path').getBoundingClientRect() : whole);
-    if (box.left < around.left - .5 || box.right > around.right + .5 || box.top < around.top - .5 || box.bottom > around.bottom + .5)
+    const beside = box.left < around.left - .5 || box.right > around.right + .5;
+    const above = box.top < around.top - .5 || box.bottom > around.bottom + .5;
+    if (beside || above)
       faults.push(`${text.textContent}: outside`);
   }
   return faults;
@@ -120,8 +122,8 @@ def test_the_text_of_a_diagram_is_large_enough_and_inside_its_node(browser: Brow
         page.goto(f"file://{site}/{path}.html")
         assert page.query_selector("svg.diagram text")
         found += page.evaluate(INSIDE)
-    for path in sorted((site / "diagrams").iterdir()):
-        page.goto(f"file://{path}")
+    for picture in sorted((site / "diagrams").iterdir()):
+        page.goto(f"file://{picture}")
         found += page.evaluate(INSIDE)
     page.close()
     assert found == []

@@ -115,9 +115,7 @@ def test_values_errors_and_notices_are_shown() -> None:
     query = "SELECT id, -- a remark\n owner FROM job"
     answer = {"columns": ["id", "owner"], "rows": [["1", None], ["2", "x"], ["3", "y"]]}
     record["steps"] = [
-        builders.step(
-            1, "A", "sql", text="SELECT id, -- a remark\n owner FROM job", rows=3, returns=answer, notices=["mind"]
-        ),
+        builders.step(1, "A", "sql", text=query, rows=3, returns=answer, notices=["mind"]),
         builders.step(2, "A", "sql", text="INSERT", error=error),
     ]
     rows = grid(record).rows

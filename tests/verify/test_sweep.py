@@ -284,21 +284,35 @@ def test_a_function_that_returns_nothing_returns_a_row(kept: Proof) -> None:
     assert (kept.cell("ready", "poke").observed, kept.cell("ready", "poke").rows) == (Outcome.REFUSED, 1)
 
 
+LOCKED = """
+actions:
+  finish:
+    subject: job
+    title: Finish
+    sql: UPDATE job SET state = 'done' WHERE id = :id AND pg_advisory_xact_lock(id) IS NOT NULL
+    moves: {ready: done, blocked: done}
+scenarios:
+  one:
+    title: A job is blocked while a session holds its lock
+    given: {job: [{id: 1}]}
+    steps:
+      - {in: A, sql: SELECT pg_advisory_lock(1)}
+      - {in: A, sql: UPDATE job SET state = 'blocked', event: stumbles}
+      - {in: A, sql: SELECT pg_advisory_unlock(1)}
+events:
+  stumbles: {title: It stumbles, moves: {ready: blocked}}
+"""
+
+
 def test_what_would_wait_for_a_lock_of_a_session_is_not_tried(stage: Stage) -> None:
     """Sessions that hold no transaction open can hold an advisory lock; the rows are as they are without it."""
-    held = edited(
-        KEPT,
-        (
-            "  made:\n    title: Jobs are made\n    steps:\n",
-            "  made:\n    title: Jobs are made\n    steps:\n      - {in: A, sql: SELECT pg_advisory_lock(4711)}\n",
-        ),
-    )
-    always = held[: held.index("      - {in: B")]
-    assert sweep(stage, held).cell("absent", "make").observed is Outcome.MOVED
-    cell = sweep(
-        stage, edited(always, ("    steps:\n", "    given: {sql: SELECT pg_advisory_lock(4711)}\n    steps:\n"))
-    ).cell("absent", "make")
-    assert cell.observed is Outcome.NOT_TRIED
+    to_the_end = edited(LOCKED, ("      - {in: A, sql: SELECT pg_advisory_unlock(1)}\n", ""))
+    cell = sweep(stage, SMALL, to_the_end).cell("blocked", "finish")
+    assert (cell.observed, cell.verdict, cell.tries, cell.because) == (
+        Outcome.NOT_TRIED, UNREACHED, 0, "wherever it was tried, it waits for a lock that a session holds",
+    )  # fmt: skip
+    proof = sweep(stage, SMALL, LOCKED)
+    assert (proof.cell("ready", "finish").observed, proof.cell("blocked", "finish").tries) == (Outcome.MOVED, 1)
 
 
 DEFERRED = """

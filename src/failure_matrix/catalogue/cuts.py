@@ -74,6 +74,8 @@ def unfinished(sql: str) -> bool:
             return True
         if token.kind is Kind.MARK and token.text in "([])":
             depth += 1 if token.text in "([" else -1
+            if depth < 0:
+                return True
     return depth != 0
 
 

@@ -8,11 +8,13 @@ from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.cli.terminal import Progress
 from failure_matrix.database import cluster
+from failure_matrix.database.answers import ServerError
 from failure_matrix.evidence import files
 from failure_matrix.evidence.records import Evidence
 from failure_matrix.verify import verify
 
 refuse = files.refuse
+_LOST = ("08", "57P")  # connection exceptions, and what a server says that stops or ends a backend
 
 
 def source(dsn: str | None, prefix: Path | None) -> cluster.Source:
@@ -36,8 +38,21 @@ def prove(
     with Progress() as progress:
         progress("starting PostgreSQL")
         with cluster.serve(server_source) as server:
-            evidence = verify(catalogue, server, only=only, quick=quick, jobs=jobs, progress=progress)
+            try:
+                evidence = verify(catalogue, server, only=only, quick=quick, jobs=jobs, progress=progress)
+            except ServerError as exc:
+                raise _gone(exc) from exc
             path = fresh or kept
             if path:
                 files.write(evidence, path, fresh=fresh is not None, forget=server.forget_on_death)
     return evidence
+
+
+def _gone(error: ServerError) -> Exception:
+    """Say that a connection of ours was lost; any other error that comes here is a bug, and stays one."""
+    if not error.sqlstate.startswith(_LOST):
+        return error
+    return CouldNot(
+        f"go on: PostgreSQL ended a connection that is no session's ({error})",
+        "did the server stop, or does SQL of the catalogue end backends? If neither, run it again.",
+    )

@@ -11,19 +11,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from failure_matrix.catalogue.model import Catalogue, Scalar, Sql, State, Subject
-from failure_matrix.catalogue.sql import Statement, identifiers, statement
+from failure_matrix.catalogue.model import Catalogue, Sql, State, Subject
+from failure_matrix.catalogue.sql import Statement, statement
 from failure_matrix.database.answers import Request, Result, ServerError, Value
 from failure_matrix.database.connection import Connection
+from failure_matrix.database.relations import (
+    Inventory,
+    previous_relation,
+    previous_relations,
+    store_relations,
+    store_values,
+)
 
 KeyText = tuple[str, ...]  # a key's values as the server writes them, in key order
-Inventory = Mapping[str, tuple[Mapping[str, Scalar], ...]]  # store -> files: name, bytes, sha256, modified
 
 SESSION_LIMIT = 5.0  # seconds that a session may take to look; it may wait for a lock
-_TEXTS = ("text", "character varying", "character", "name", "citext")  # of which empty text is a value
 _OFFENDING = '"an offending row"'  # no column is called so
 MOST_KNOWN = 10_000  # rows that a probe remembers
-_FILE_COLUMNS = "name text, bytes bigint, sha256 text, modified timestamptz"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,23 +59,6 @@ class Situation:
         return found
 
 
-def store_relations(stores: Mapping[str, object]) -> list[str]:
-    """The WITH items that offer each store as a relation of its name."""
-    return [
-        f"{quoted(name)} AS (SELECT * FROM jsonb_to_recordset(:{store_parameter(name)}::jsonb) AS ({_FILE_COLUMNS}))"
-        for name in stores
-    ]
-
-
-def store_parameter(store: str) -> str:
-    return "matrix_store_" + store.replace("-", "_")
-
-
-def store_values(inventory: Inventory) -> dict[str, Value]:
-    """The parameters of ``store_relations``: one jsonb text a store."""
-    return {store_parameter(name): json.dumps(files, default=str) for name, files in inventory.items()}
-
-
 class Probe:
     """The classification of one catalogue, ready to be asked on any of its connections."""
 
@@ -100,26 +87,18 @@ class Probe:
                 f" FROM (\n{invariant.sql.text}\n) AS {_OFFENDING}"
                 for number, invariant in enumerate(self._catalogue.invariants.values())
             ]
-            with_items += self._previous_relations()
+            with_items += previous_relations(self._catalogue.subjects, self._previous_types)
         if not parts:
             parts = ["SELECT '0', '[]', '', '[]' WHERE false"]
         head = "WITH " + ",\n     ".join(with_items) + "\n" if with_items else ""
         return statement(Sql(text=head + "\nUNION ALL\n".join(parts)))
 
-    def _previous_relations(self) -> list[str]:
-        items, subjects = [], self._catalogue.subjects
-        for id, types in self._previous_types.items():
-            columns = ", ".join(
-                f"{_previous_value(place, type, in_key=place < len(subjects[id].key))} AS {quoted(name)}"
-                for (name, place), type in zip(previous_columns(subjects[id]).items(), types, strict=True)
-            )
-            name = previous_relation(id)
-            items.append(f"{name} AS (SELECT {columns} FROM jsonb_array_elements(:matrix_{name}::jsonb) AS was)")
-        return items
-
     def invariant(self, id: str) -> Statement:
         """One invariant alone, with the relations that it may ask for."""
-        items = [*store_relations(self._catalogue.stores), *self._previous_relations()]
+        items = [
+            *store_relations(self._catalogue.stores),
+            *previous_relations(self._catalogue.subjects, self._previous_types),
+        ]
         head = f"WITH {', '.join(items)}\n" if items else ""
         return statement(Sql(text=f"{head}SELECT * FROM (\n{self._catalogue.invariants[id].sql.text}\n) AS offending"))
 
@@ -241,52 +220,6 @@ def subject_select(tag: str, subject: Subject, states: Iterable[State]) -> str:
 def _texts(columns: Iterable[str]) -> str:
     listed = ", ".join(f"({column})::text" for column in columns)
     return f"jsonb_build_array({listed})::text"
-
-
-def previous_relation(subject: str) -> str:
-    """The relation that an invariant asks for what a subject was one step before."""
-    return f"previous_{subject.replace('-', '_')}"
-
-
-def previous_columns(subject: Subject) -> dict[str, int]:
-    """The columns of ``previous_<subject>``, each with its place in a previous row.
-
-    They are the key's parameters, ``in_state``, and the shown columns' own names; the first of two equal names counts.
-    """
-    names = (*subject.key, "in_state", *(column.rsplit(".", 1)[-1].strip('"') for column in subject.show))
-    return {name: place for place, name in reversed(list(enumerate(names)))}
-
-
-def _previous_value(place: int, type: str, *, in_key: bool) -> str:
-    """One column of a previous row; in a key, NULL has been written as empty text."""
-    value = f"(was ->> {place})"
-    return f"NULLIF({value}, '')::{type}" if in_key and type not in _TEXTS else f"{value}::{type}"
-
-
-def previous_types(catalogue: Catalogue, connection: Connection, inventory: Inventory) -> dict[str, tuple[str, ...]]:
-    """The types of ``previous_columns`` for the subjects whose previous rows an invariant asks for."""
-    asked: frozenset[str] = frozenset()
-    asked = asked.union(*(identifiers(invariant.sql.text) for invariant in catalogue.invariants.values()))
-    found = {}
-    for id, subject in catalogue.subjects.items():
-        if previous_relation(id) not in asked:
-            continue
-        columns = (*subject.key.values(), "NULL::text", *subject.show)
-        types = ", ".join(f"pg_typeof({columns[place]})::text" for place in previous_columns(subject).values())
-        # A subject without rows still has types: the outer join makes one row of NULLs.
-        with_items = ", ".join(store_relations(catalogue.stores))
-        head = f"WITH {with_items} " if with_items else ""
-        relation = f"{subject.from_.text}\n CROSS JOIN (SELECT) AS always"
-        text = f"{head}SELECT {types} FROM (SELECT) AS one LEFT JOIN ({relation}) ON true LIMIT 1"
-        probe = statement(Sql(text=text))
-        result = connection.query(probe.text, _bound(probe, {"now": None, **store_values(inventory)}))
-        found[id] = tuple("text" if type in (None, "unknown") else str(type) for type in result.rows[0])
-    return found
-
-
-def quoted(name: str) -> str:
-    """An identifier as SQL quotes it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True, kw_only=True)

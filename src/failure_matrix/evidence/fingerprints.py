@@ -13,7 +13,7 @@ from functools import cached_property
 
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scenario, Sql, StoreEffect
 from failure_matrix.catalogue.sql import identifiers, normal
-from failure_matrix.evidence.schema import Objects
+from failure_matrix.evidence.schema import EVERYTHING, Objects
 
 
 def digest(*parts: str) -> str:
@@ -73,7 +73,10 @@ class Fingerprints:
             case "invariant":
                 return digest(normal(catalogue.invariants[id].sql.text))
             case "scenario":
-                return digest(*(_plain(each) for each in self._chain(id)))
+                chain = self._chain(id)
+                used = {step.in_ for scenario in chain for step in scenario.steps}
+                setups = {name: setup for name, setup in catalogue.sessions.items() if name in used}
+                return digest(catalogue.settings.clock, _plain(setups), *(_plain(each) for each in chain))
             case "postgresql":
                 return str(self._major)
         raise AssertionError(kind)
@@ -89,12 +92,38 @@ class Fingerprints:
 
     def scenario_rests_on(self, id: str) -> frozenset[str]:
         """What a scenario's verdict rests on: the SQL that ran, every predicate asked, the relations these name."""
-        names = {f"scenario/{id}"}
-        for scenario in self._chain(id):
-            for step in scenario.steps:
-                names |= {f"action/{step.do}"} if step.do else set()
-                names |= {f"event/{step.event}"} if step.event else set()
+        deeds = self._deeds(id)
+        names = {f"scenario/{id}", *deeds}
+        names |= {f"state/{state}" for state in self._states_of(id, deeds)}
+        reached = self._objects.reached(self._named(names)) - {EVERYTHING}
+        for invariant, body in self._catalogue.invariants.items():
+            if not reached.isdisjoint(identifiers(body.sql.text)):
+                names.add(f"invariant/{invariant}")
         return self._with_schema(names)
+
+    def _deeds(self, scenario: str) -> frozenset[str]:
+        """What a scenario does or lets happen: actions, events, and callers."""
+        found: set[str] = set()
+        for step in (step for each in self._chain(scenario) for step in each.steps):
+            found |= {f"action/{name}" for name in (step.do, step.carries_out) if name}
+            found |= {f"caller/{step.as_}"} if step.as_ else set()
+            for id, event in self._catalogue.events.items():
+                by_itself = (event.at and step.at) or (event.kill and step.kill) or id in ("commit", "rollback")
+                found |= {f"event/{id}"} if id == step.event or by_itself else set()
+        return frozenset(found)
+
+    def _states_of(self, scenario: str, deeds: Iterable[str]) -> frozenset[str]:
+        """The states that a scenario expects, or that what happens in it moves from or to."""
+        found: set[str] = set()
+        for step in (step for each in self._chain(scenario) for step in each.steps):
+            for expected in (step.then, *step.seen_by.values()):
+                found |= {state for keys in expected.values() for state in keys.values()}
+        for kind, id in (name.split("/", 1) for name in deeds):
+            if kind == "action":
+                found |= _ends(self._catalogue.actions[id].moves) | _ends(self._catalogue.actions[id].also)
+            elif kind == "event":
+                found |= _ends(self._catalogue.events[id].moves)
+        return frozenset(found & self._catalogue.states.keys())
 
     def _named(self, names: Iterable[str]) -> frozenset[str]:
         """Every identifier in the SQL behind these names."""
@@ -118,7 +147,8 @@ class Fingerprints:
                     found |= identifiers(self._catalogue.subjects[id].from_.text)
                 case "scenario":
                     for scenario in self._chain(id):
-                        found |= set(scenario.given.tables)
+                        found |= {table.rsplit(".", 1)[-1] for table in scenario.given.tables}
+                        found |= identifiers(scenario.given.sql.text) if scenario.given.sql else frozenset()
                         for step in scenario.steps:
                             found |= identifiers(step.sql.text) if step.sql else frozenset()
         return frozenset(found)
@@ -128,7 +158,8 @@ class Fingerprints:
         names = {f"state/{id}", f"observations/{id}"}
         names |= {f"action/{name}" for name, action in self._catalogue.actions.items() if _touches(action, id)}
         names |= {f"event/{name}" for name, event in self._catalogue.events.items() if id in _ends(event.moves)}
-        return self._with_schema(names) | {f"scenario/{scenario}" for scenario in scenarios}
+        witnesses = {f"scenario/{scenario}" for scenario in scenarios}
+        return self._with_schema(names).union(witnesses, *(self._deeds(scenario) for scenario in scenarios))
 
     def move_rests_on(self, source: str, by: str, target: str, scenarios: Iterable[str]) -> frozenset[str]:
         """What a move's verdict rests on: who makes it, the two predicates, its witnesses."""

@@ -152,7 +152,13 @@ class Book:
             if action.instead_of is None:
                 for from_ in action.moves:
                     found[from_].append(id)
-        return {id: tuple(actions) for id, actions in found.items()}
+        return {id: self._own_first(id, actions) for id, actions in found.items()}
+
+    def _own_first(self, state: str, actions: list[str]) -> tuple[str, ...]:
+        """What is done to the row itself before what is done to another and moves it along."""
+        noun = self.catalogue.states.get(state)
+        subject = noun.subject if noun else ""
+        return tuple(sorted(actions, key=lambda id: self.catalogue.actions[id].subject != subject))
 
     @cached_property
     def pitfalls_in(self) -> Mapping[str, tuple[str, ...]]:
@@ -212,7 +218,9 @@ def file_name(id: str) -> str:
     return f"{id[: LONGEST_NAME - 17]}-{hashlib.sha256(id.encode()).hexdigest()[:16]}"
 
 
-MATRIX, MOVES, SCENARIOS, COVERAGE, OWNERS, VERDICTS = "index", "moves", "scenarios", "coverage", "owners", "verdicts"
+MATRIX, TRIALS, MOVES, SCENARIOS, COVERAGE, OWNERS, VERDICTS = (
+    "index", "actions", "moves", "scenarios", "coverage", "owners", "verdicts",
+)  # fmt: skip
 
 
 def state_page(id: str) -> str:

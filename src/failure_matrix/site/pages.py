@@ -15,6 +15,7 @@ from failure_matrix.site.book import (
     MOVES,
     OWNERS,
     SCENARIOS,
+    TRIALS,
     VERDICTS,
     Book,
     scenario_page,
@@ -22,12 +23,13 @@ from failure_matrix.site.book import (
 )
 from failure_matrix.site.diagrams import Graph
 from failure_matrix.site.probes import Probe
-from failure_matrix.site.tables import Table
-from failure_matrix.site.views.lists import Section, coverage, owners, scenario_list, verdict_words
+from failure_matrix.site.tables import Section, Table
+from failure_matrix.site.views.lists import coverage, owners, scenario_list, verdict_words
 from failure_matrix.site.views.matrix import matrix
 from failure_matrix.site.views.moves import moves
 from failure_matrix.site.views.scenario import scenario
 from failure_matrix.site.views.state import StateView, state
+from failure_matrix.site.views.trials import TrialsView, trials
 from failure_matrix.site.words import Link, Part, Target, prose
 
 
@@ -59,6 +61,8 @@ class Heading:
 def navigation(book: Book) -> tuple[Link, ...]:
     """The pages that every page names."""
     found = [Link("Matrix", Target(MATRIX))]
+    if book.evidence.cells:
+        found.append(Link("State × action", Target(TRIALS)))
     if book.moves:
         found.append(Link("Moves", Target(MOVES)))
     if book.catalogue.scenarios:
@@ -75,6 +79,8 @@ def pages(book: Book) -> Iterator[Page]:
     home = Link(prose(book.catalogue.settings.title), Target(MATRIX))
     view = matrix(book)
     yield Page(path=MATRIX, title=view.title, nav=MATRIX, crumbs=(), blocks=(Block(template="matrix", view=view),))
+    if tried := trials(book):
+        yield _trials(tried, home)
     if book.moves:
         yield _moves(book, home)
     if book.catalogue.scenarios:
@@ -99,6 +105,30 @@ def _listing(path: str, sections: tuple[Section, ...], home: Link, title: str) -
         if section.table:
             blocks.append(Block(template="table", view=section.table))
     return Page(path=path, title=title, nav=path, crumbs=(home, title), blocks=tuple(blocks))
+
+
+def _trials(view: TrialsView, home: Link) -> Page:
+    blocks = [
+        Block(template="heading", view=Heading(text="State × action", level=1)),
+        Block(template="words", view=view.summary),
+    ]
+    if view.exceptions:
+        blocks.append(Block(template="heading", view=Heading(text="Look at these first"), anchor="exceptions"))
+        blocks += _tables(view.exceptions)
+    for action in view.actions:
+        blocks.append(Block(template="heading", view=Heading(text=action.title), anchor=action.id))
+        blocks.append(Block(template="words", view=action.summary))
+        blocks += _tables(action.table)
+        for name, table in (("Guards", action.guards), ("Assignments", action.assignments)):
+            if table:
+                heading = Heading(text=f"{name} of {action.title}", level=3)
+                blocks.append(Block(template="heading", view=heading, anchor=f"{action.id}.{name.lower()}"))
+                blocks += _tables(table)
+    if view.callers:
+        blocks.append(Block(template="heading", view=Heading(text="Callers"), anchor="callers"))
+        blocks += _tables(view.callers)
+    crumbs = (home, "State × action")
+    return Page(path=TRIALS, title="State × action", nav=TRIALS, crumbs=crumbs, blocks=tuple(blocks))
 
 
 def _moves(book: Book, home: Link) -> Page:
@@ -127,6 +157,7 @@ def _state(id: str, view: StateView, home: Link) -> Page:
         blocks.append(Block(template="picture", view=graph))
     for action in view.actions:
         blocks.append(Block(template="action", view=action, anchor=action.permit.anchor))
+        blocks += _tables(action.guards)
         blocks += _tables(action.means)
     blocks.append(Block(template="source", view=view.source))
     return Page(

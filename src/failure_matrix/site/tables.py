@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from failure_matrix.evidence.records import Verdict
-from failure_matrix.site.words import Cell
+from failure_matrix.site.words import Cell, Phrase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,3 +25,13 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[TableRow, ...]
     width: int = 400  # characters of a cell in Markdown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A heading, a paragraph, and a table where there is one."""
+
+    title: str
+    anchor: str
+    text: Phrase
+    table: Table | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from failure_matrix.catalogue.model import Catalogue, Scalar, Sql, Step
 from failure_matrix.catalogue.sql import statement
-from failure_matrix.database.classify import store_relations, store_values
+from failure_matrix.database.relations import store_relations, store_values
 from failure_matrix.verify.values import Kept, NotKept, substitute
 from failure_matrix.verify.world import World
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from failure_matrix.catalogue.sql import Kind, Token, significant
 from failure_matrix.database.answers import Result
@@ -43,14 +44,19 @@ def endings(results: Sequence[Result], text: str) -> Iterator[Ending]:
     found = [result.tag for result in results]
     if _TAGS.isdisjoint(found):
         return
-    statements = split_statements(text)
+    statements = _statements(text)
     for number, tag in enumerate(found):
         if tag in _TAGS:
-            words = significant(statements[number], "none") if number < len(statements) else ()
+            words = statements[number] if number < len(statements) else ()
             end = End(tag)
             if end == End.ROLLBACK and any(word.text.upper() == "TO" for word in words):
                 end = End.ROLLBACK_TO
             yield Ending(end=end, name=_last_name(words))
+
+
+@lru_cache(maxsize=1024)
+def _statements(text: str) -> tuple[tuple[Token, ...], ...]:
+    return tuple(significant(statement, "none") for statement in split_statements(text))
 
 
 def _last_name(words: Sequence[Token]) -> str | None:

@@ -9,8 +9,9 @@ from failure_matrix.catalogue.findings import Finding, Severity
 from failure_matrix.catalogue.model import Action, Catalogue, Event, Invariant, Scalar, Sql, Subject
 from failure_matrix.catalogue.sql import Statement, statement
 from failure_matrix.database.answers import ServerError, Value
-from failure_matrix.database.classify import Probe, store_relations, store_values
+from failure_matrix.database.classify import Probe
 from failure_matrix.database.connection import Connection
+from failure_matrix.database.relations import store_relations, store_values
 from failure_matrix.verify import clock
 from failure_matrix.verify.functions import definitions
 from failure_matrix.verify.prepare import insertion

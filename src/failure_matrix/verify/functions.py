@@ -8,7 +8,8 @@ from failure_matrix.database.connection import Connection
 # By name, with or without its schema; those of the server itself hold no guards of ours.
 _FUNCTIONS = """
 SELECT pg_get_functiondef(oid) FROM pg_proc
- WHERE oid >= 16384 AND prokind IN ('f', 'p') AND $1 IN (proname, pronamespace::regnamespace || '.' || proname)
+ WHERE oid >= 16384 AND prokind IN ('f', 'p')
+   AND $1::text IN (proname::text, format('%s.%s', pronamespace::regnamespace, proname))
  ORDER BY oid
 """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.database.answers import Request, Result, ServerError
@@ -20,6 +21,7 @@ from failure_matrix.verify.emptying import Emptying
 
 CLEAN_UP_LIMIT = 1.0  # seconds for a cancelled statement to end before its backend is ended
 LOOK_LIMIT = "200ms"  # how long the observer waits behind an ACCESS EXCLUSIVE lock before it could not look
+ASK_LIMIT = "30s"  # how long what a catalogue asks of us may run: a predicate can sleep
 
 # Everything that DDL changes, of objects that are not the server's own. pg_class without what TRUNCATE changes.
 _SHAPE = """
@@ -76,8 +78,7 @@ class Ground:
         self._change: str | None = None
         self._lay()
         self._sequences = tuple(str(name) for (name,) in self.admin.query(_SEQUENCES).rows)
-        self._changed = _changed(self._sequences)
-        self._shape, filled, self._at, _ = self.admin.query(self._changed).rows[0]
+        self._shape, filled, self._at, _ = self.admin.query(_changed(_SHAPE, self._sequences)).rows[0]
         self._start = self.sequences()
         self._emptying = Emptying(self.admin)
         self._moved: Sequence[tuple[str | None, ...]] = ()
@@ -98,7 +99,9 @@ class Ground:
         """A connection of our own that lasts as long as the database: never a session, sees every row."""
         if name not in self._watchers:
             self._watchers[name] = Connection(self._server.conninfo(self._database), name)
-            self._watchers[name].query(f"SET lock_timeout = '{LOOK_LIMIT}'; SET row_security = off")
+            self._watchers[name].query(
+                f"SET lock_timeout = '{LOOK_LIMIT}'; SET statement_timeout = '{ASK_LIMIT}'; SET row_security = off"
+            )
         return self._watchers[name]
 
     def connection(self, name: str) -> Connection:
@@ -144,22 +147,26 @@ class Ground:
         connection.wait_for_end()  # its locks must be gone before the tables are emptied
         connection.close()
 
-    def renew(self, *then: Sequence[Request], as_new: bool = True) -> list[Result | ServerError | None]:
+    def renew(
+        self, *then: Sequence[Request], as_new: bool = True, any_shape: bool = False
+    ) -> list[Result | ServerError | None]:
         """Make the database as the template was, and do ``then`` in it; what came of that, as ``together`` gives it.
 
-        Without ``as_new`` tables may have pages that no row is on. It is one round trip where the same tables were
-        filled as the last time. Raises ServerError where the new observer is lost too.
+        Without ``as_new`` tables may have pages that no row is on; with ``any_shape`` a change of the schema is not
+        noticed, see ``same_shape``. It is one round trip where the same tables were filled as the last time. Raises
+        ServerError where the new observer is lost too.
         """
         if not self._seeded:
             empty = self._emptying.requests(as_new=as_new)
             back = [Request(text=_SETVAL, values=start) for start in self._moved]
-            changed = Request(prepared="changed", text=self._changed)
+            changed = self._asks(any_shape=any_shape)
             try:
                 answers = self.admin.together(empty, back, [changed], *then)
             except ServerError:  # the observer was ended
                 answers = [None]
             found = answers[-1 - sum(map(len, then))]
-            if isinstance(found, Result) and found.rows[0] == (self._shape, self._emptying.left, self._at, "0"):
+            expected = (None if any_shape else self._shape, self._emptying.left, self._at, "0")
+            if isinstance(found, Result) and found.rows[0] == expected:
                 self._emptying.emptied(answers[: len(empty)])
                 return answers[len(empty) + len(back) + 1 :]
         try:
@@ -170,10 +177,20 @@ class Ground:
             self._relay()
         return self.admin.together(*then)
 
+    def same_shape(self) -> bool:
+        """Whether the schema is as the template's."""
+        try:
+            return bool(self.admin.execute(self._asks(any_shape=False)).rows[0][0] == self._shape)
+        except ServerError:  # the observer was ended
+            return False
+
+    def _asks(self, *, any_shape: bool) -> Request:
+        shape, name = ("SELECT NULL::text", "changed, of any shape") if any_shape else (_SHAPE, "changed")
+        return Request(prepared=name, text=_changed(shape, self._sequences))
+
     def _emptied(self) -> bool:
         """Empty what was filled, and set sequences back; whether that makes it as new. Raises ServerError."""
-        answer = self.admin.execute(Request(prepared="changed", text=self._changed))
-        shape, filled, at, prepared = answer.rows[0]
+        shape, filled, at, prepared = self.admin.execute(self._asks(any_shape=False)).rows[0]
         if prepared != "0":
             _roll_back_prepared(self.admin)
         if self._seeded or shape != self._shape:
@@ -228,11 +245,12 @@ class Ground:
             self._server.drop_database(self._database)
 
 
-def _changed(sequences: Iterable[str]) -> str:
+@cache
+def _changed(shape: str, sequences: tuple[str, ...]) -> str:
     """What a renewal has to know, in one round trip: shape, filled tables, where sequences stand, what is prepared."""
     at = ", ".join(f"(SELECT concat_ws(',', last_value, is_called) FROM {name})" for name in sequences)
     at = f"array_to_string(ARRAY[{at}]::text[], ';')"
-    return f"SELECT ({_SHAPE}), ({_FILLED}), {at}, (SELECT count(*) FROM ({_PREPARED}) AS prepared)"
+    return f"SELECT ({shape}), ({_FILLED}), {at}, (SELECT count(*) FROM ({_PREPARED}) AS prepared)"
 
 
 def _roll_back_prepared(connection: Connection) -> None:

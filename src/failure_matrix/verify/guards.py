@@ -64,15 +64,16 @@ class GuardTrials:
         ground: Ground,
         run: Run,
         verified: Sequence[str],
-        situations: Sequence[str],
-        most_rows: Mapping[str, int],
+        swept: Sweep,
     ) -> None:
         self._catalogue = catalogue
         self._ground = ground
         self._run = run
         self._verified = verified  # ids of scenarios; one that is broken already notices nothing
-        self._situations = situations  # ids of scenarios that between them rest in every situation
-        self._most_rows = most_rows  # action -> rows that one try of it touched at most, with all guards
+        # Scenarios that between them rest in every situation, and what came of the tries with all guards there.
+        self._situations = [id for id in swept.situations if id in verified]
+        self._most_rows = swept.most_rows()
+        self._broken = frozenset(cell for cell, _ in swept.broken)
 
     def removals(self) -> list[Removal]:
         """Every guard of every action that takes part, in the catalogue's order."""
@@ -149,18 +150,19 @@ class GuardTrials:
             return _record(removal, "not removable", None, f"PostgreSQL rejects the SQL without it: {notice.rejected}")
         if notice.by is not None:
             return _record(removal, "noticed", Verdict.VERIFIED, None, notice.by)
+        if not self._situations:
+            because = "no scenario is verified, so nothing could notice"
+            return _record(removal, "not tried", None, because)
         if removal.binds_key and not notice.more_rows:
             because = "no situation has a second row that passes the other guards: give a scenario two such rows"
             return _record(removal, "not tried", None, because)
-        because = "nothing notices that it is gone"
+        because, mend = "nothing notices that it is gone", "add a scenario that goes wrong without it, or take it out"
         if notice.more_rows:
-            because += ", though more rows are touched: show a column that tells"
+            because, mend = f"{because}, though it then touches more rows", f"show a column that changes, {mend}"
         if removal.part == "assignment":
             return _record(removal, "missed", None, because)
-        because += self._beside(removal.action)
-        return _record(
-            removal, "missed", Verdict.BROKEN, f"{because}. Add a scenario in which it alone refuses, or take it out"
-        )
+        because = f"{because}{self._beside(removal.action)}: {mend}"
+        return _record(removal, "missed", Verdict.BROKEN, because)
 
     def _beside(self, action: str) -> str:
         """Scenarios that might have noticed, were they not broken by themselves."""
@@ -181,7 +183,10 @@ class GuardTrials:
         sweep = Sweep(self._catalogue, actions=[removal.action], instead=instead)
         for id in self._situations:
             self._run(catalogue, id, sweep, orders=False)
-            for (state, _, caller), assessment in sweep.broken:
+            for cell, assessment in sweep.broken:
+                if cell in self._broken:  # with all guards too
+                    continue
+                state, _, caller = cell
                 if _is_rejection(assessment.sqlstate):
                     return _Notice(rejected=assessment.wrong)
                 who = f" as {caller}" if caller else ""

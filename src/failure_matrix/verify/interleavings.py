@@ -65,6 +65,11 @@ class Gaps:
         self._gap = (0, total)
         self.cover(range(covered, covered + 1))
 
+    def __copy__(self) -> Gaps:
+        other = Gaps(0, 0)
+        other._heap = self._heap.copy()
+        return other
+
     def next(self) -> int | None:
         """A rank that nothing has covered, to be covered next; None where there is none."""
         if not self._heap:

@@ -60,7 +60,7 @@ def find_path(
     once at most and in order. ``since`` are the events, used freely, after all deeds.
     """
     queue: deque[tuple[str, int, Path]] = deque((start, 0, ()) for start in dict.fromkeys(starts))
-    seen = {(start, 0) for start, _, _ in queue}
+    seen: set[tuple[str, int]] = set()  # by a move: a path may lead back to where it began
     while queue:
         state, done, path = queue.popleft()
         if state == goal and path:

@@ -12,7 +12,8 @@ from decimal import Decimal, InvalidOperation
 
 from failure_matrix.catalogue.model import Catalogue, Sql
 from failure_matrix.database.answers import Result, ServerError, Value
-from failure_matrix.database.classify import KeyText, store_values
+from failure_matrix.database.classify import KeyText
+from failure_matrix.database.relations import store_values
 from failure_matrix.evidence.records import ObservationRecord, Verdict, Witness
 from failure_matrix.verify.entry import Entry
 from failure_matrix.verify.hiding import Secrets

@@ -8,13 +8,16 @@ impossible, or ends because something broke, so do all that begin as it did.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.database.answers import ServerError
+from failure_matrix.database.answers import Result, ServerError
+from failure_matrix.database.classify import Situation
 from failure_matrix.evidence.records import Failure, OrderRecord, Orders
+from failure_matrix.verify import clock
 from failure_matrix.verify.entry import Entry, Numbered
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.interleavings import Gaps, Interleavings
@@ -29,6 +32,7 @@ from failure_matrix.verify.values import references
 from failure_matrix.verify.world import World
 
 Order = tuple[int, ...]  # numbers of steps
+BATCH = 64  # orders that are played before the schema is compared
 
 
 class End(Enum):
@@ -48,6 +52,7 @@ class Outcome:
     end: End
     beginning: Order
     alike: int = 1  # how many orders that were not known yet
+    played: bool = True  # it took a server to know
     entries: tuple[Entry, ...] = ()  # of the steps that were taken
     record: OrderRecord | None = None  # where something broke
 
@@ -77,6 +82,7 @@ class Table:
         timed = any(numbered.step.waits == ("maybe",) for numbered in (*unfolded.before, *unfolded.own))
         self._alike = not timed  # where time decides, orders that begin alike may part
         self._steady = not every_step and only_commits_tell(catalogue, ground.probe.statement.text, ground.admin)
+        self._careful = False  # compare the schema before each order, not once for many
         self._kept = frozenset(name for numbered in unfolded.before for name in numbered.step.keep)
 
     @property
@@ -86,15 +92,24 @@ class Table:
     def outcomes(self, most: int) -> Iterator[Outcome]:
         """Play orders until all are known, or ``most`` were played; the listed one is known from the start."""
         gaps = Gaps(self.exist, self._interleavings.block(self._listed).start)
+        left = most
+        while left > 0:
+            before = copy(gaps)
+            batch = list(self._batch(gaps, min(left, BATCH)))
+            if not (self._careful or self._ground.same_shape()):
+                gaps, self._careful = before, True  # one of these changed the schema: play them again, each for itself
+                continue
+            yield from batch
+            played = sum(outcome.played for outcome in batch)
+            left = left - played if played else 0
+
+    def _batch(self, gaps: Gaps, size: int) -> Iterator[Outcome]:
         played = 0
-        while played < most and (rank := gaps.next()) is not None:
+        while played < size and (rank := gaps.next()) is not None:
             order = self._interleavings.order(rank)
-            outcome = self._known(order)
-            if outcome is None:
-                outcome = self.play(order)
-                played += 1
-            alike = gaps.cover(self._interleavings.block(outcome.beginning))
-            yield Outcome(**{**vars(outcome), "alike": alike})
+            outcome = self._known(order) or self.play(order)
+            played += outcome.played
+            yield replace(outcome, alike=gaps.cover(self._interleavings.block(outcome.beginning)))
 
     def _known(self, order: Order) -> Outcome | None:
         """The outcome of an order that no server is needed for: a value is used before any step could keep it."""
@@ -103,7 +118,7 @@ class Table:
             step = self._steps[number].step
             used = frozenset[str]().union(*(references(value) for value in (*step.with_.values(), step.at)))
             if not used <= kept | {"now"}:
-                return Outcome(end=End.IMPOSSIBLE, beginning=order[: index + 1])
+                return Outcome(end=End.IMPOSSIBLE, beginning=order[: index + 1], played=False)
             kept.update(step.keep)
         return None
 
@@ -129,18 +144,23 @@ class Table:
         whole = not self._alike or end in (End.HELD, End.WAITING)
         return Outcome(end=end, beginning=order if whole else order[: len(entries)], entries=entries, record=record)
 
-    def _lay(self) -> bool:
-        """Make the ground as new, and put there what is given where that takes no SQL; whether it is there."""
+    def _lay(self) -> Situation | None:
+        """Make the ground as new; put there what is given and look at it, where one round trip does all that."""
         self._stores.clear()
-        given = self._script.given
-        if given.sql is not None:
-            self._ground.renew()
-            return False
-        if any(isinstance(answer, ServerError) for answer in self._ground.renew(*insertions(given), as_new=False)):
-            self._ground.renew()
-            return False
+        given, ground = self._script.given, self._ground
+        if given.sql is not None or self._catalogue.settings.clock == "wall":
+            ground.renew(as_new=False, any_shape=not self._careful)
+            return None
         put(self._stores, given)
-        return True
+        now, inventory = clock.start(self._catalogue), self._stores.inventory()
+        look = ground.probe.request(now=now, inventory=inventory, previous=None)
+        answers = ground.renew(*insertions(given), [look], as_new=False, any_shape=not self._careful)
+        found = answers[-1]
+        if isinstance(found, Result) and not any(isinstance(answer, ServerError) for answer in answers):
+            return ground.probe.read(found)
+        ground.renew()  # it will fail again, and be told
+        self._stores.clear()
+        return None
 
     def _take(self, order: Order, play: Play) -> End:
         for number in order:

@@ -55,11 +55,12 @@ class Play:
         """What the steps have kept so far."""
         return self._acting.kept
 
-    def begin(self, place: Place) -> list[Failure]:
-        """Classify what was given, which stands at ``place``. Raises ServerError where the server cannot."""
+    def begin(self, place: Place, situation: Situation | None = None) -> list[Failure]:
+        """Classify what was given, which stands at ``place``, where no look has. Raises ServerError where it cannot."""
         self._world.now = clock.start(self._catalogue)
         self._acting.follow_wall()
-        situation = self._world.look(None)
+        if situation is None:
+            situation = self._world.look(None)
         self.situation, self._looked = situation, True
         self.secrets.saw(situation)
         self.given = self.standing = self._looker.committed(situation)

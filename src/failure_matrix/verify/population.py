@@ -15,8 +15,9 @@ from itertools import product
 from failure_matrix.catalogue.findings import CatalogueInvalid, Finding, Severity
 from failure_matrix.catalogue.model import ABSENT, Catalogue, Scalar, Subject
 from failure_matrix.database.answers import Request, Result, ServerError, Value
-from failure_matrix.database.classify import Inventory, KeyText, Misfit, Probe, Situation, state_of
+from failure_matrix.database.classify import KeyText, Misfit, Probe, Situation, state_of
 from failure_matrix.database.connection import Connection
+from failure_matrix.database.relations import Inventory
 from failure_matrix.evidence.records import PopulationRecord, Verdict
 from failure_matrix.verify import clock
 from failure_matrix.verify.assess import misfit

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from failure_matrix.catalogue.findings import CatalogueInvalid, Finding, Severity
 from failure_matrix.catalogue.model import Catalogue, Given, Place, Scalar
 from failure_matrix.database.answers import Request, ServerError
-from failure_matrix.database.classify import quoted
 from failure_matrix.database.cluster import Server
 from failure_matrix.database.connection import Connection
+from failure_matrix.database.relations import quoted
 from failure_matrix.verify.stores import Stores
 
 GIVEN_LIMIT = 60.0  # seconds

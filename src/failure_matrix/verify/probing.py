@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from failure_matrix.catalogue.findings import CatalogueInvalid
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.database.classify import Probe, previous_types
+from failure_matrix.database.classify import Probe
 from failure_matrix.database.connection import Connection
+from failure_matrix.database.relations import previous_types
 from failure_matrix.verify import fit
 
 

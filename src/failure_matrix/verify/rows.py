@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from failure_matrix.catalogue.model import Catalogue, Scalar, Sql
 from failure_matrix.catalogue.sql import statement
 from failure_matrix.database.answers import Value
-from failure_matrix.database.classify import KeyText, store_relations
+from failure_matrix.database.classify import KeyText
 from failure_matrix.database.connection import Connection
+from failure_matrix.database.relations import store_relations
 
 
 def with_stores(catalogue: Catalogue, text: str) -> Sql:

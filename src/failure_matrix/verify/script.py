@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import Catalogue, Given, Place, Scenario, SessionSetup
 from failure_matrix.database.answers import ServerError
+from failure_matrix.database.classify import Situation
 from failure_matrix.evidence.records import Failure, FailureKind
 from failure_matrix.verify.entry import Entry, Numbered, describe
 from failure_matrix.verify.play import Play, Stop
@@ -52,20 +53,22 @@ def script(catalogue: Catalogue, id: str) -> Script:
     )
 
 
-def begin(catalogue: Catalogue, unfolded: Script, world: World, play: Play, *, given: bool = False) -> list[Failure]:
-    """Put there what is given, unless it is there, and play the steps of ``after``.
+def begin(
+    catalogue: Catalogue, unfolded: Script, world: World, play: Play, *, given: Situation | None = None
+) -> list[Failure]:
+    """Put there what is given, unless it is there and was looked at, and play the steps of ``after``.
 
     What went wrong before the scenario's own first step.
     """
     place = catalogue.place("scenarios", unfolded.first, "given")
     try:
-        if not given:
+        if given is None:
             world.given(unfolded.given)
     except (ServerError, NotGiven, EffectRefused) as why:
         message = f"what is given could not be put there: {why}"
         return [_not_given(place, "given", message, "what the schema takes", why)]
     try:
-        failures = play.begin(place)
+        failures = play.begin(place, given)
     except ServerError as error:
         at = " ".join(world.culprit(None) or ("what is given",))
         return [_not_given(place, "could-not-look", f"could not look at what is given: {at}: {error}", "a look", error)]

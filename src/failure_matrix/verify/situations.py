@@ -6,8 +6,9 @@ import hashlib
 from dataclasses import dataclass
 
 from failure_matrix.database.answers import Value
-from failure_matrix.database.classify import Inventory, Situation
+from failure_matrix.database.classify import Situation
 from failure_matrix.database.connection import Connection
+from failure_matrix.database.relations import Inventory
 from failure_matrix.verify.judge import Standing
 
 _TABLES = """

@@ -12,7 +12,7 @@ from pathlib import Path
 from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import Scalar, StoreEffect
 from failure_matrix.database.answers import Result
-from failure_matrix.database.classify import Inventory
+from failure_matrix.database.relations import Inventory
 from failure_matrix.verify.values import Kept, as_text, substitute
 
 _ADVICE = "look at the name, and at the room where TMPDIR points; then run it again."

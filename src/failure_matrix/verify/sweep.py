@@ -16,7 +16,8 @@ from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scalar, Sql, Subject
 from failure_matrix.catalogue.sql import parameters
 from failure_matrix.database.answers import Answer, Request, Result, ServerError, Value
-from failure_matrix.database.classify import Inventory, KeyText, Situation, store_values
+from failure_matrix.database.classify import KeyText, Situation
+from failure_matrix.database.relations import Inventory, store_values
 from failure_matrix.evidence.records import Outcome, Witness
 from failure_matrix.evidence.schema import split_statements
 from failure_matrix.verify.assess import Assessment, Assessor, Try

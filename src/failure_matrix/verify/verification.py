@@ -57,11 +57,7 @@ class Verification:
     def guards(self, records: Sequence[ScenarioRecord], sweep: Sweep) -> tuple[GuardRecord, ...]:
         """Remove each guard alone and see who notices, on all lanes at once."""
         verified = [record.id for record in records if record.verdict is Verdict.VERIFIED]
-        situations = [id for id in sweep.situations if id in verified]
-        most = sweep.most_rows()
-        trials = [
-            GuardTrials(self._catalogue, lane.ground, lane.play, verified, situations, most) for lane in self._lanes
-        ]
+        trials = [GuardTrials(self._catalogue, lane.ground, lane.play, verified, sweep) for lane in self._lanes]
         removals = trials[0].removals()
 
         def remove(trial: GuardTrials, removal: Removal) -> GuardRecord:

@@ -9,7 +9,8 @@ from failure_matrix.site.book import Book, to_owner, to_state
 from failure_matrix.site.standing import Standing
 from failure_matrix.site.tables import Table, TableRow
 from failure_matrix.site.views.permits import Permit, permits
-from failure_matrix.site.words import Code, Phrase, Strong, enumerated, line, prose, say, visible
+from failure_matrix.site.views.trials import guards_table
+from failure_matrix.site.words import Code, Part, Phrase, Strong, enumerated, line, prose, say, visible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,29 +26,42 @@ class ActionView:
     requires: str
     refused: Phrase
     owner: Phrase
+    guards: Table | None
     means: Table | None
 
 
 def actions(book: Book, id: str, row: Standing) -> tuple[ActionView, ...]:
-    return tuple(_action(book, permit) for permit in permits(book, id, row))
+    return tuple(_action(book, id, permit) for permit in permits(book, id, row))
 
 
-def _action(book: Book, permit: Permit) -> ActionView:
+def _action(book: Book, state: str, permit: Permit) -> ActionView:
     action = book.catalogue.actions[permit.action]
     owner = to_owner(book, action.owner)
     store = action.store
+    guards = [each for each in book.evidence.guards if each.action == permit.action and each.part != "assignment"]
     return ActionView(
         permit=permit,
         lead=permit.standing.lead,
-        summary=say(f"By {permit.who} → ", permit.to, "."),
+        summary=say(f"By {permit.who} → ", permit.to, ".", *_hazards(action, state)),
         about=prose(action.about or ""),
         sql=visible(action.sql.text.strip()) if action.sql else "",
         store=f"{store.verb} {visible(store.target)}" if store else "",
         requires=visible(action.requires.text.strip()) if action.requires else "",
         refused=say("A refusal looks like: ", enumerated((_looks(each) for each in action.refusal.looks), "or"), "."),
         owner=say(owner, " answers for it.") if owner else say(),
+        guards=guards_table(book, guards, permit.title),
         means=_means(book, action),
     )
+
+
+def _hazards(action: Action, state: str) -> list[Part]:
+    """What the statement lets through in this state and should not."""
+    found: list[Part] = []
+    for hazard in action.hazards:
+        if state in hazard.moves:
+            who = prose(hazard.caller) if hazard.caller else "anybody else"
+            found += [" ", Strong(f"Permitted but unsafe by {who}:"), f" {prose(hazard.because).rstrip('.')}."]
+    return found
 
 
 def _looks(looks: Looks) -> str:

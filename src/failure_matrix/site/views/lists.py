@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from failure_matrix.evidence.records import Verdict
 from failure_matrix.site.book import Book, to_owner, to_scenario, to_state
 from failure_matrix.site.standing import CONSEQUENCES, MEANINGS, Standing, of_item, of_move, of_state
-from failure_matrix.site.tables import Table, TableRow
+from failure_matrix.site.tables import Section, Table, TableRow
 from failure_matrix.site.views.moves import cells, deed
+from failure_matrix.site.views.probed import guard_doubts, population, untried
 from failure_matrix.site.views.scenario import scenario_standing
 from failure_matrix.site.words import Badge, Part, Phrase, Quiet, count, join, prose, say
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A heading, a paragraph, and a table where there is one."""
-
-    title: str
-    anchor: str
-    text: Phrase
-    table: Table | None = None
 
 
 def scenario_list(book: Book) -> Section:
@@ -64,6 +54,9 @@ def coverage(book: Book) -> tuple[Section, ...]:
         _doubts("States not proven", "states", _state_doubts(book)),
         _doubts("Moves not proven", "moves", _move_doubts(book)),
         _doubts("Scenarios not proven", "scenarios", _scenario_doubts(book)),
+        _doubts("Guards not proven", "guards", guard_doubts(book)),
+        population(book),
+        untried(book),
         _invariants(book),
         _waivers(book),
         _exercises(book),
@@ -77,6 +70,10 @@ def _counts(book: Book) -> Section:
         ("States", [book.state(id).verdict for id in book.catalogue.states]),
         ("Moves", [move.verdict for move in book.moves]),
         ("Scenarios", [book.scenario_verdict(id) for id in book.catalogue.scenarios]),
+        ("Cells", [cell.verdict for cell in book.evidence.cells if cell.verdict]),
+        ("Guards", [each.verdict for each in book.evidence.guards if each.verdict and each.part != "assignment"]),
+        ("Population probes", [each.verdict for each in book.evidence.population]),
+        ("Observations", [each.verdict for each in book.evidence.observations]),
         ("Invariants", [verdict for _, _, verdict, _ in _invariant_rows(book)]),
     )
     rows = tuple(_count_row(name, verdicts) for name, verdicts in kinds if verdicts)

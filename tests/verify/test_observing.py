@@ -1,0 +1,93 @@
+"""Observations and retention costs: run wherever their state is, and what is said where they do not hold."""
+
+from __future__ import annotations
+
+import pytest
+from tests.verify.proving import Proof, Stage, edited, expected, fault, prove
+
+from failure_matrix.evidence.records import Verdict
+
+
+@pytest.fixture(scope="module")
+def faulty(stage: Stage) -> Proof:
+    return prove(stage, fault("observations"), quick=True)
+
+
+def test_each_fault_says_what_is_wrong(faulty: Proof) -> None:
+    assert [line for line in faulty.not_verified() if " observation " in line] == expected("observations")
+
+
+def test_what_is_hidden_is_not_told(faulty: Proof) -> None:
+    assert "secret" not in (faulty.observation("held", 0).because or "")
+
+
+def test_a_state_is_as_bad_as_its_observations(faulty: Proof) -> None:
+    assert faulty.state("ready").verdict is Verdict.BROKEN
+    assert (faulty.state("ready").because or "").startswith("observation 1: it gives no row, at one, step 0")
+
+
+def test_they_are_run_at_what_is_given_and_at_each_entry(faulty: Proof) -> None:
+    assert faulty.observation("ready", 0).runs == 1
+    assert faulty.observation("done", 0).runs == 1
+    assert faulty.observation("lost", 0).runs == 0
+
+
+def test_they_change_nothing(stage: Stage) -> None:
+    """Live commands run them in a transaction that may not write; one that would is told now."""
+    writing = edited(
+        fault("observations"),
+        ("{see: it is lost, sql: SELECT 1}", "{see: it is lost, sql: \"SELECT nextval('log_id_seq')\"}"),
+        (
+            "  one:\n",
+            "  lost: {title: Lost, given: {job: [{id: 1, state: lost}]}, steps: [{in: A, sql: SELECT 1}]}\n  one:\n",
+        ),
+    )
+    record = prove(stage, writing, quick=True).observation("lost")
+    assert (record.verdict, record.because) == (
+        Verdict.BROKEN,
+        "ERROR 25006: cannot execute nextval() in a read-only transaction, at lost, step 0",
+    )
+
+
+UNSEEN = """
+catalogue:
+  title: What only one session sees
+  schema: [CREATE TABLE job (id bigint PRIMARY KEY)]
+subjects:
+  job: {key: {id: job.id}, from: job}
+states:
+  fresh:
+    subject: job
+    title: Fresh
+    when: "true"
+    uncommitted: true
+    observe:
+      - see: a session holds a transaction open
+        sql: |
+          SELECT pid FROM pg_stat_activity
+           WHERE datname = current_database() AND state = 'idle in transaction' AND backend_xid IS NOT NULL
+      - {see: its number, sql: SELECT 1 WHERE :id = 7}
+  there: {subject: job, title: There, when: "true", final: true}
+actions:
+  make: {subject: job, title: Make, sql: INSERT INTO job VALUES (:id), moves: {absent: fresh}}
+events:
+  commit: {title: It commits, moves: {fresh: there}}
+  rollback: {title: It is rolled back, moves: {fresh: absent}}
+scenarios:
+  made:
+    title: A job is made
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, do: make, with: {id: 7}, rows: 1, seen_by: {A: {job: {7: fresh}}}}
+      - {in: A, sql: ROLLBACK}
+"""
+
+
+def test_what_only_a_session_sees_is_observed_from_outside(stage: Stage) -> None:
+    proof = prove(stage, UNSEEN, quick=True)
+    assert [(each.verdict, each.runs) for each in proof.evidence.observations] == [(Verdict.VERIFIED, 1)] * 2
+
+
+def test_costs_are_a_number_and_its_unit(stage: Stage) -> None:
+    good = edited(fault("observations"), ("SELECT 'much', 'bytes'", "SELECT 1.5, 'bytes' AS unit"))
+    assert prove(stage, good, quick=True).observation("held", None).verdict is Verdict.VERIFIED
