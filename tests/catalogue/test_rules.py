@@ -206,3 +206,16 @@ def test_ways_in_and_out(examine: Examine, parts: dict[str, str], unreachable: l
     found = examine(STATES.format(**filled))
     assert [one.message.split("'")[1] for one in found if one.rule == "unreachable-state"] == unreachable
     assert [one.message.split("'")[1] for one in found if one.rule == "trap"] == traps
+
+
+@pytest.mark.parametrize("when", ["true) OR (true", "ARRAY[1)] IS NULL AND (true", ")("])
+def test_a_predicate_cannot_close_what_it_is_put_into(when: str, examine: Examine) -> None:
+    found = examine(
+        f"""\
+        subjects: {{job: {{key: {{id: job.id}}, from: job}}}}
+        states: {{one: {{subject: job, title: One, when: "{when}"}}}}
+        """
+    )
+    assert [one.message for one in found if one.rule == "unfinished-sql"] == [
+        "'when' of state 'one' does not close a bracket"
+    ]

@@ -127,6 +127,33 @@ def test_fresh_needs_a_directory(tmp_path: Path) -> None:
         files.refuse(tmp_path / "none" / "e.json")
 
 
+def test_a_place_where_nothing_can_be_put_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    files.refuse_place(tmp_path / "file")
+    files.refuse_place(tmp_path / "none" / "as" / "yet" / "e.json")
+    with pytest.raises(CouldNot, match="it is a directory"):
+        files.refuse_place(tmp_path)
+    with pytest.raises(CouldNot, match="file' is no directory"):
+        files.refuse_place(tmp_path / "file" / "e.json")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write where nobody else may
+    with pytest.raises(CouldNot, match="nothing can be written in"):
+        files.refuse_place(tmp_path / "e.json")
+
+
+def test_a_working_directory_that_has_gone(evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    def forget(path: Path) -> None:
+        path.absolute()  # as a guardian must be told it
+
+    with pytest.raises(CouldNot, match="No such file or directory"):
+        files.write(evidence, Path("e.json"), fresh=False, forget=forget)
+
+
 def test_a_file_in_the_way_of_the_directory(evidence: Evidence, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(CouldNot, match="could not write evidence"):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.database.classify import Probe
 from failure_matrix.database.cluster import Server
 from failure_matrix.evidence.fingerprints import Fingerprints
 from failure_matrix.evidence.records import (
@@ -19,11 +22,14 @@ from failure_matrix.evidence.records import (
     PopulationRecord,
     Run,
     StateRecord,
+    Verdict,
     WaiverRecord,
 )
 from failure_matrix.verify import prepare, verify
 from failure_matrix.verify.conclude import Seen, conclude
+from failure_matrix.verify.ground import laid
 from failure_matrix.verify.lane import lanes
+from failure_matrix.verify.population import Population
 from failure_matrix.verify.probing import ready_probe
 from failure_matrix.verify.sweep import Sweep
 from failure_matrix.verify.verification import Verification
@@ -40,6 +46,16 @@ class Stage(Protocol):
     server: Server
 
     def catalogue(self, *texts: str) -> Catalogue: ...
+
+
+class Judged(Protocol):
+    """A record with a verdict."""
+
+    @property
+    def verdict(self) -> Verdict | None: ...
+
+    @property
+    def because(self) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -72,7 +88,7 @@ class Proof:
 
     def not_verified(self) -> list[str]:
         """All but states that is not verified, one line each: ``broken cell held take stranger: it …``."""
-        kinds = (
+        kinds: tuple[tuple[str, Judged], ...] = (
             *((f"scenario {each.id}", each) for each in self.evidence.scenarios),
             *((f"move {each.from_} {each.by} {each.to}", each) for each in self.evidence.moves),
             *((f"cell {each.state} {each.action} {each.caller or ''}".strip(), each) for each in self.evidence.cells),
@@ -114,15 +130,38 @@ def prove(stage: Stage, *yaml: str, only: tuple[str, ...] = (), quick: bool = Fa
 
 def sweep(stage: Stage, *yaml: str) -> Proof:
     """Play and sweep, without guards and population, which take longer."""
-    catalogue, server = stage.catalogue(*yaml), stage.server
+    return swept(stage.catalogue(*yaml), stage.server)
+
+
+def swept(catalogue: Catalogue, server: Server, *, actions: tuple[str, ...] | None = None) -> Proof:
+    """Play every scenario, and sweep these actions."""
     fingerprints = Fingerprints(catalogue, server.major)
-    template = prepare.make_template(catalogue, server)
-    probe = ready_probe(catalogue, server.conninfo(template))
-    swept = Sweep(catalogue)
+    found = Sweep(catalogue, actions=actions)
     now, chosen = datetime.now(UTC), tuple(catalogue.scenarios)
-    with lanes(catalogue, server, template, probe, fingerprints, now, count=1) as laid:
-        records = Verification(catalogue, laid, lambda _: None, orders=False).scenarios(chosen, swept)
-    server.drop_database(template)
+    with (
+        template(catalogue, server) as (name, probe),
+        lanes(catalogue, server, name, probe, fingerprints, now, count=1) as laid_out,
+    ):
+        records = Verification(catalogue, laid_out, lambda _: None, orders=False).scenarios(chosen, found)
     run = Run(started="", seconds=0, postgresql="", server="", host="", commit=None, version="")
-    seen = Seen(scenarios=records, sweep=swept)
+    seen = Seen(scenarios=records, sweep=found)
     return Proof(conclude(catalogue, server.major, seen, fingerprints, run, today=now.date()))
+
+
+def populated(catalogue: Catalogue, server: Server, subject: str) -> PopulationRecord:
+    """Probe the population of one subject alone, as if scenarios reached every state."""
+    others = {
+        id: noun if id == subject else noun.model_copy(update={"values": {}}) for id, noun in catalogue.subjects.items()
+    }
+    catalogue = catalogue.model_copy(update={"subjects": others})
+    with template(catalogue, server) as (name, probe), laid(server, name, probe) as ground:
+        (record,) = Population(catalogue, probe, ground.watcher("population")).run(frozenset(catalogue.states))
+    return record
+
+
+@contextmanager
+def template(catalogue: Catalogue, server: Server) -> Iterator[tuple[str, Probe]]:
+    """A database with the catalogue's schema, and the probe that fits it."""
+    name = prepare.make_template(catalogue, server)
+    yield name, ready_probe(catalogue, server.conninfo(name))
+    server.drop_database(name)

@@ -7,7 +7,7 @@ from tests.verify.proving import Edit, Proof, Stage, edited, expected, fault, pr
 
 from failure_matrix.catalogue.findings import CatalogueInvalid
 from failure_matrix.evidence.records import Verdict
-from failure_matrix.verify import verify
+from failure_matrix.verify import guards, verify
 
 QUEUE = """
 catalogue:
@@ -128,8 +128,8 @@ def test_the_condition_that_binds_the_key_needs_a_second_row(queue: Proof) -> No
 def test_all_is_verified_and_what_proves_nothing_is_not_counted(queue: Proof) -> None:
     assert queue.not_verified() == []
     count = queue.evidence.coverage["guards"]
-    guards = [guard for guard in queue.evidence.guards if guard.part != "assignment"]
-    assert (count.of, count.verified, count.not_tried) == (len(guards) - 1, len(guards) - 1, 1)
+    counted = [guard for guard in queue.evidence.guards if guard.part != "assignment"]
+    assert (count.of, count.verified, count.not_tried) == (len(counted) - 1, len(counted) - 1, 1)
 
 
 def test_assignments_are_a_list_of_their_own(queue: Proof) -> None:
@@ -182,3 +182,11 @@ def test_the_evidence_is_the_same_on_two_lanes(stage: Stage, queue: Proof) -> No
     again = verify(stage.catalogue(QUEUE), stage.server, jobs=2)
     assert again.guards == queue.evidence.guards
     assert again.cells == queue.evidence.cells
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "rejection"), [("42601", True), ("42P18", True), ("42501", False), ("23505", False)]
+)
+def test_what_the_server_makes_nothing_of_is_not_removable(sqlstate: str, rejection: bool) -> None:
+    """A refusal by privilege or by row-level security is of class 42 too, and is one that was noticed."""
+    assert guards._is_rejection(sqlstate) is rejection

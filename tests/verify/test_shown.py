@@ -166,7 +166,7 @@ def test_an_older_server_gives_the_same_verdicts(server: Server) -> None:
         theirs = verify(catalogue, older, quick=True)
     assert _verdicts(theirs) == _verdicts(ours)
     assert {record.verdict for record in theirs.scenarios} == {Verdict.VERIFIED}
-    apart = {"run": None, "postgresql": None, "digests": {}}
+    apart: dict[str, object] = {"run": None, "postgresql": None, "digests": {}}
     stripped = [json.loads(each.model_copy(update=apart).model_dump_json()) for each in (ours, theirs)]
     for each in stripped:  # fingerprints cover the major version
         for record in (*each["scenarios"], *each["states"]):

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.verify.proving import LEASE, Proof, Stage, edited, expected, fault, sweep
 
-from failure_matrix.evidence.records import Outcome, Verdict
+from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.evidence.records import CellRecord, Outcome, Verdict, Witness
+from failure_matrix.verify.assess import Assessment
+from failure_matrix.verify.cells import Moved, cells
+from failure_matrix.verify.tally import Tally
 
 VERIFIED, BROKEN, UNREACHED = Verdict.VERIFIED, Verdict.BROKEN, Verdict.UNREACHED
 
@@ -361,10 +365,8 @@ actions:
 scenarios:
   one: {title: One, given: {job: [{id: 1}]}, steps: [{in: A, do: finish, with: {id: 1}, rows: 1}]}
 """
-    twice = once + (
-        "  two: {title: Two, given: {job: [{id: 1}]}, steps: [{in: A, do: finish, with: {id: 1}}, {in: A, sql: SELECT 1},"
-        " {in: A, sql: UPDATE job SET state = state}]}\n"
-    )
+    twice = edited(once, ("with: {id: 1}, rows: 1}]", "with: {id: 1}, rows: 1}, {in: A, sql: UPDATE job SET id = id}]"))
+    twice += "  two: {title: Two, given: {job: [{id: 1}]}, steps: [{in: A, sql: SELECT 1}]}\n"
     at_another_time = once + (
         "  two: {title: Two, given: {job: [{id: 1}]}, steps: [{at: 5}, {in: A, sql: SELECT 1}]}\n"
     )
@@ -435,3 +437,95 @@ def test_evidence_keeps_what_is_hidden_and_what_varies_to_itself(stage: Stage) -
     lines = [line for line in sweep(stage, text).not_verified() if "breaks-an-invariant" in line]
     assert lines
     assert not any('evil"' in line for line in lines)
+
+
+def test_row_security_hides_nothing_from_the_sweep(stage: Stage) -> None:
+    more = """
+actions:
+  finish:
+    subject: job
+    title: Finish
+    sql: UPDATE job SET state = 'done' WHERE id = :id AND state = 'ready'
+    moves: {ready: done}
+scenarios:
+  one: {title: One, given: {job: [{id: 1}]}, steps: [{in: A, do: finish, with: {id: 1}, rows: 1}]}
+"""
+    closed = "; ALTER TABLE job ENABLE ROW LEVEL SECURITY; ALTER TABLE job FORCE ROW LEVEL SECURITY"
+    proof = sweep(stage, edited(SMALL, ("next bigint, note text)", f"next bigint, note text){closed}")), more)
+    assert proof.cell("ready", "finish").observed is Outcome.MOVED
+
+
+HAZARDS = """
+actions:
+  steal:
+    subject: job
+    title: Steal
+    permits: [holder]
+    requires: ":owner <> 'stranger'"
+    sql: UPDATE job SET owner = :owner WHERE id = :id AND state = 'held'
+    moves: {held: held}
+    hazards: [{moves: {held: held, done: held}, because: it asks for no owner}]
+"""
+
+
+@pytest.fixture(scope="module")
+def hazards(stage: Stage) -> Catalogue:
+    return stage.catalogue(LEASE, HAZARDS)
+
+
+def recorded(
+    catalogue: Catalogue, state: str, caller: str, *outcomes: Assessment, moved: Moved | None = None
+) -> CellRecord:
+    """The record of a cell that had these tries."""
+    tally = Tally()
+    for step, outcome in enumerate(outcomes):
+        tally.add(outcome, Witness(scenario="held", step=step))
+    found = cells(catalogue, {(state, "steal", caller): tally}, moved or {}, {})
+    return next(cell for cell in found if (cell.state, cell.action, cell.caller) == (state, "steal", caller))
+
+
+MOVED_ = Assessment(outcome=Outcome.MOVED, to="held", rows=1)
+HELD_BACK = Assessment(outcome=Outcome.HELD_BACK, to="held", rows=1, note="its requirement did not hold")
+NOBODY = Assessment(outcome=Outcome.NO_SUCH_CALLER)
+REFUSED = Assessment(outcome=Outcome.REFUSED, rows=0)
+
+
+def test_a_permitted_cell_shows_that_it_moved_and_what_else_was_seen(hazards: Catalogue) -> None:
+    cell = recorded(hazards, "held", "holder", HELD_BACK, MOVED_, Assessment(outcome=Outcome.MOVED, to="done"))
+    assert (cell.observed, cell.verdict, cell.to, cell.tries) == (Outcome.MOVED, VERIFIED, ("held", "done"), 3)
+    assert cell.because == "where its requirement does not hold, only the caller's duty holds it back"
+    assert [witness.step for witness in cell.witnesses] == [1, 0]
+
+
+def test_a_permitted_cell_of_a_caller_who_is_nowhere_is_not_said_to_have_moved(hazards: Catalogue) -> None:
+    """A scenario's own step made the move, and says nothing about this caller."""
+    seen = {("held", "steal", "held"): [Witness(scenario="held", step=1)]}
+    cell = recorded(hazards, "held", "holder", NOBODY, moved=seen)
+    assert (cell.expected, cell.observed, cell.verdict) == (Outcome.MOVED, Outcome.NO_SUCH_CALLER, VERIFIED)
+
+
+def test_a_permitted_cell_that_nothing_showed_is_unreached(hazards: Catalogue) -> None:
+    cell = recorded(hazards, "held", "holder", HELD_BACK)
+    assert (cell.observed, cell.verdict) == (Outcome.HELD_BACK, UNREACHED)
+    assert cell.because == "permitted, and never shown: its requirement did not hold"
+
+
+def test_a_hazard_for_everyone_needs_not_every_caller(hazards: Catalogue) -> None:
+    assert recorded(hazards, "done", "former", NOBODY).verdict is VERIFIED
+
+
+def test_a_hazard_must_happen(hazards: Catalogue) -> None:
+    cell = recorded(hazards, "done", "stranger", REFUSED)
+    assert (cell.expected, cell.verdict, cell.because) == (
+        Outcome.UNSAFE, BROKEN, "the hazard that is declared here did not happen",
+    )  # fmt: skip
+    unshown = recorded(hazards, "done", "stranger", HELD_BACK)
+    assert (unshown.verdict, unshown.because) == (
+        UNREACHED, "a hazard is declared here, and its requirement never held",
+    )  # fmt: skip
+
+
+def test_one_bad_witness_is_enough(hazards: Catalogue) -> None:
+    bad = Assessment(outcome=Outcome.MOVED, to="ready", wrong="it moved to ready; declared is held")
+    cell = recorded(hazards, "held", "holder", MOVED_, bad, MOVED_)
+    assert (cell.verdict, cell.because, [witness.step for witness in cell.witnesses]) == (BROKEN, bad.wrong, [1])
