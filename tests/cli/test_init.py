@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,3 +36,11 @@ def test_a_file_in_the_way_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["init"]) == 2
     assert capsys.readouterr().err.startswith("could not write 'matrix/queue.yaml'")
     assert Path("matrix").read_text() == "mine"
+
+
+def test_where_it_finds_no_room_it_leaves_nothing() -> None:
+    command = Path(sys.executable).with_name("matrix")
+    done = subprocess.run(["sh", "-c", f"ulimit -f 0; '{command}' init"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("could not write 'matrix/queue.yaml': ")
+    assert list(Path("matrix").iterdir()) == []

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from failure_matrix import cli
 from failure_matrix.catalogue import rulebook
 from failure_matrix.catalogue.findings import CatalogueInvalid, CouldNot, Finding, Severity
 from failure_matrix.catalogue.model import Place
+from failure_matrix.cli import main as module
 from failure_matrix.cli.main import main
 
 FINDING = Finding(
@@ -65,6 +68,60 @@ def test_anything_else_is_3_and_ours(monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_interrupted_is_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert _stop(monkeypatch, KeyboardInterrupt()) == 130
     assert capsys.readouterr() == ("", "interrupted. No verdict.\n")
+
+
+def test_interrupted_where_nothing_catches_it_is_130_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "run", run)
+    with pytest.raises(SystemExit) as stopped:
+        cli.run()
+    assert stopped.value.code == 130
+    assert capsys.readouterr() == ("", "interrupted. No verdict.\n")
+
+
+def test_interrupted_while_it_loads_is_130(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    program = "import sys; from failure_matrix.cli import run; run()"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted. No verdict.\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_nobody(closed: str) -> None:
+    command = Path(sys.executable).with_name("matrix")
+    done = subprocess.run(["sh", "-c", f"'{command}' rule trap {closed}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert done.stdout.startswith("# trap") == (" >" not in f" {closed}")
+
+
+def test_a_working_directory_that_is_gone_is_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert main(["check"]) == 2
+    assert capsys.readouterr().err.startswith("could not begin: the working directory is gone")
+    assert main(["--help"]) == 0
+
+
+def test_a_result_that_cannot_be_printed_is_2(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("matrix")
+    (tmp_path / "out").touch()
+    with (tmp_path / "out").open(encoding="utf-8") as unwritable:
+        done = subprocess.run(
+            [command, "rule", "trap"], stdout=unwritable, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "could not print the result: Bad file descriptor\n  Print it somewhere else.\n  No verdict.\n"
+    )
 
 
 @pytest.mark.parametrize(

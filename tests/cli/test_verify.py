@@ -12,8 +12,10 @@ from typing import NoReturn
 
 import pytest
 
+from failure_matrix.cli import proof
 from failure_matrix.cli.main import main
 from failure_matrix.database import cluster
+from failure_matrix.database.answers import ServerError
 from failure_matrix.evidence import files
 
 GUARD = " AND state = 'ready'\n"
@@ -148,6 +150,24 @@ def test_a_password_appears_nowhere(
     assert "s3cret-w0rd" not in out + err
     assert err.startswith("could not ")
     assert "No verdict." in err
+
+
+@pytest.mark.usefixtures("catalogue")
+@pytest.mark.parametrize(("sqlstate", "code"), [("57P01", 2), ("08006", 2), ("22012", 3)])
+def test_a_server_that_goes_is_no_bug_of_ours(
+    sqlstate: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> NoReturn:
+        raise ServerError(severity="FATAL", sqlstate=sqlstate, message="the server says so")
+
+    monkeypatch.setattr(proof, "verify", stopped)
+    assert main(["verify"]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert ("Traceback" in err) == (code == 3)
+    assert f"FATAL {sqlstate}: the server says so" in err
+    assert "No verdict." in err.splitlines()[-1]
+    assert not Path(".matrix").exists()
 
 
 def test_interrupted_on_a_terminal_it_says_so_and_writes_nothing(tmp_path: Path) -> None:

@@ -28,8 +28,7 @@ def init(
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
             raise CouldNot(f"begin a catalogue in '{directory}': it is not empty", "Name another directory.")
-        with path.open("xb") as file:
-            file.write(starter)
+        _write(path, starter)
     except OSError as exc:
         raise CouldNot(f"write '{path}': {exc.strerror}", "Name another directory.") from exc
     where = "" if directory == options.CATALOGUE else f" --catalogue {directory}"
@@ -41,3 +40,14 @@ def init(
         ]
     )
     return 0
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Make the file, or leave none."""
+    with path.open("xb") as file:
+        try:
+            file.write(data)
+            file.flush()
+        except OSError:
+            path.unlink()
+            raise

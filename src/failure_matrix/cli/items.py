@@ -136,7 +136,7 @@ def counts(all_items: tuple[Item, ...]) -> str:
 
 
 def _observation(record: ObservationRecord) -> str:
-    what = "retention cost" if record.observation is None else f"observation {record.observation + 1}"
+    what = "retention cost" if record.observation is None else f"{record.observation + 1}"
     return f"{what} of {record.state}"
 
 

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +49,12 @@ def _root(
     ] = False,
 ) -> None:
     """A failure matrix that is proved on a live PostgreSQL, and published."""
+    try:
+        Path.cwd()
+    except OSError as exc:
+        from failure_matrix.catalogue.findings import CouldNot
+
+        raise CouldNot(f"begin: the working directory is gone ({exc.strerror})", "Go to one that exists.") from exc
 
 
 def run() -> None:

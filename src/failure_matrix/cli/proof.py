@@ -13,7 +13,7 @@ from failure_matrix.evidence import files
 from failure_matrix.evidence.records import Evidence
 from failure_matrix.verify import verify
 
-refuse = files.refuse
+refuse, refuse_place = files.refuse, files.refuse_place
 _LOST = ("08", "57P")  # connection exceptions, and what a server says that stops or ends a backend
 
 

@@ -92,6 +92,7 @@ def write(lines: Iterable[str], stream: TextIO | None = None) -> None:
     """Print lines, coloured where ``stream`` (stdout) is a terminal.
 
     A reader who has left, as ``head`` does, is no fault: what remains is dropped and the exit code stays what it was.
+    Raises CouldNot where the text goes nowhere, as on a full disk.
     """
     stream = stream or sys.stdout
     colour = coloured(stream)
@@ -100,7 +101,17 @@ def write(lines: Iterable[str], stream: TextIO | None = None) -> None:
             stream.write(f"{paint(line) if colour else line}\n")
         stream.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        _drop(stream)
+    except OSError as exc:
+        from failure_matrix.catalogue.findings import CouldNot
+
+        _drop(stream)
+        raise CouldNot(f"print the result: {exc.strerror}", "Print it somewhere else.") from exc
+
+
+def _drop(stream: TextIO) -> None:
+    """Let nobody have what the stream still holds, so that it cannot fail again when we leave."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def say(*lines: str) -> None:

@@ -34,6 +34,7 @@ def verify(
 
     if output:
         proof.refuse(output)
+    proof.refuse_place(output or evidence)
     sound = reading.sound(catalogue)
     seen = proof.prove(
         sound,

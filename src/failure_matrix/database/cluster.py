@@ -125,6 +125,8 @@ class Server:
             advice = "run it again." if self.kind != "dsn" else "leave --dsn out to use the embedded server."
             if exc.sqlstate == "42501":  # insufficient_privilege
                 advice = "pass --dsn of a role with CREATEDB, or leave it out to use the embedded server."
+            elif self.admin.closed:
+                advice = "did the server stop, or does SQL of the catalogue end backends? If neither, run it again."
             raise CouldNot(f"{what} as role '{role}'", address.told(exc, self.parameters), advice) from exc
 
 

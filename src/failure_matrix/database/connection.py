@@ -52,7 +52,7 @@ class Connection:
         self._notices: list[str] = []
         self._pg.notice_handler = self._hear
         self._pending: _Pending | None = None
-        self._prepared: set[str] = set()
+        self._prepared: dict[tuple[str, tuple[int, ...]], str] = {}  # text and types -> name
         self.pid = self._pg.backend_pid
         self.lost = False
 
@@ -248,11 +248,16 @@ class Connection:
             self._pg.send_query_prepared(name.encode(), encoded(request.values))
 
     def _prepare_once(self, request: Request) -> str:
-        """The name under which it is prepared: a plan is for values of the same types. Raises ServerError."""
-        name = f"{request.prepared} {oids(request.values)}"
-        if name not in self._prepared:
+        """The name under which it is prepared: a plan is for one text, and for values of the same types.
+
+        Raises ServerError.
+        """
+        kind = (request.text, tuple(oids(request.values)))
+        name = self._prepared.get(kind)
+        if name is None:
+            name = f"{request.prepared} {len(self._prepared) + 1}"
             self.prepare(name, request.text, request.values)
-            self._prepared.add(name)
+            self._prepared[kind] = name
         return name
 
     def _next_in_pipeline(self) -> Result | ServerError | None:

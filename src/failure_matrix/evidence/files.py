@@ -29,6 +29,20 @@ def schema() -> str:
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 
 
+def refuse_place(path: Path) -> None:
+    """Raise CouldNot where no file can be put or replaced at ``path``; asked before the work, not after it."""
+    above = next((parent for parent in (path.parent, *path.parent.parents) if parent.exists()), Path())
+    if path.is_dir():
+        why = "it is a directory"
+    elif not above.is_dir():
+        why = f"'{above}' is no directory"
+    elif not os.access(above, os.W_OK | os.X_OK):
+        why = f"nothing can be written in '{above}'"
+    else:
+        return
+    raise CouldNot(f"write evidence to '{path}': {why}", "Name another file.")
+
+
 def refuse(path: Path) -> None:
     """Raise CouldNot where no fresh file can be made at ``path``; asked before the work, not after it."""
     if os.path.lexists(path):
@@ -47,8 +61,8 @@ def write(evidence: Evidence, path: Path, *, fresh: bool, forget: Callable[[Path
     """
     data = text(evidence).encode()
     candidate = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    forget(candidate)
     try:
+        forget(candidate)  # where we stand may be gone
         if not fresh:
             path.parent.mkdir(parents=True, exist_ok=True)
         try:

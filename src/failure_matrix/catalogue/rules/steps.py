@@ -40,7 +40,7 @@ def sessions_of_steps(look: Look) -> Iterator[Finding]:
 def words_that_need_another(look: Look) -> Iterator[Finding]:
     """Find keys that mean nothing beside this step's verb."""
     for trail, step in look.steps():
-        for key, why, hint in _misplaced(step):
+        for key, why, hint in (*_misplaced(step), *_impossible(step)):
             yield look.found("step-word", (*trail, key), f"{say(trail)} has '{key}', but {why}", hint)
 
 
@@ -61,6 +61,13 @@ def _misplaced(step: Step) -> Iterator[tuple[str, str, str]]:
         yield "seen_by", "its session waits and can see nothing", "move it to a step after the release"
     if step.returns is not None and step.results is not None:
         yield "results", "it has 'returns' too", "keep 'results' for several statements, 'returns' for one"
+
+
+def _impossible(step: Step) -> Iterator[tuple[str, str, str]]:
+    if step.in_ is not None and step.in_ in (step.waits or ()):
+        yield "waits", f"session '{step.in_}' cannot wait for itself", "name the session that holds it up"
+    if step.limit is not None and step.limit <= 0:
+        yield "limit", f"nothing is done within {step.limit} s", "write seconds, more than 0"
 
 
 def effects(look: Look) -> Iterator[Finding]:
