@@ -18,8 +18,7 @@ from failure_matrix.site import build
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
 
-# a page of each kind; of the states one in each verdict
-PAGES = (
+KINDS = (
     "index",
     "moves",
     "scenarios",
@@ -27,10 +26,18 @@ PAGES = (
     "owners",
     "verdicts",
     "scenarios/takeover-publish",
+    "states/taken-over",
+    "states/unavailable-artifact",
+)
+# a page of each kind, and of the states one in each verdict
+PAGES = (
+    *KINDS,
     "scenarios/acquire-once",
-    "states/leased",
-    "states/uncommitted-materialization",
-    *(f"states/{id}" for id in builders.MIXED),
+    *(
+        f"states/{id}"
+        for id in ("uncommitted-materialization", "leased", *builders.MIXED)
+        if f"states/{id}" not in KINDS
+    ),
 )
 WIDTHS = (320, 390, 768, 1024, 1400)
 

@@ -26,7 +26,7 @@ _RULES = {  # SQLSTATE -> rule, what to do
     "42883": ("unknown-function", "is it in the schema? a cast may be missing: write ':name::type'"),
     "42P18": ("untyped-parameter", "PostgreSQL can't tell the parameter's type: write ':name::text', say"),
     "42725": ("untyped-parameter", "PostgreSQL can't tell the parameter's type: write ':name::text', say"),
-    "42P08": ("untyped-parameter", "one parameter has two types here: cast it each time, ':now::timestamptz', say"),
+    "42P08": ("untyped-parameter", "PostgreSQL can't tell its type, or finds two: write ':name::text' each time, say"),
 }
 _OTHER = ("sql-rejected", "mend the statement; psql shows the same error")
 
