@@ -52,8 +52,10 @@ CONDITIONS = {
     ),
     "a subquery by itself": ("DELETE FROM job WHERE (SELECT a AND b)", ["(SELECT a AND b)"]),
     "common table expressions": (
-        "WITH one AS (SELECT id FROM job WHERE a AND b), two AS MATERIALIZED (DELETE FROM c WHERE d RETURNING *)"
-        " UPDATE job SET x = 1 FROM one WHERE job.id = one.id AND e",
+        (
+            "WITH one AS (SELECT id FROM job WHERE a AND b), two AS MATERIALIZED (DELETE FROM c WHERE d RETURNING *)"
+            " UPDATE job SET x = 1 FROM one WHERE job.id = one.id AND e"
+        ),
         ["a", "b", "d", "job.id = one.id", "e"],
     ),
     "update from": ("UPDATE a SET x = b.x FROM b JOIN c ON c.i AND c.j WHERE a.id = b.id", ["a.id = b.id"]),
@@ -70,11 +72,16 @@ CONDITIONS = {
         "WITH made AS (INSERT INTO a VALUES (1) ON CONFLICT DO NOTHING RETURNING id) SELECT id FROM made WHERE b",
         ["b"],
     ),
-    "a statement after an on conflict": ("INSERT INTO a VALUES (1) ON CONFLICT DO NOTHING; DELETE FROM b WHERE c", ["c"]),
+    "a statement after an on conflict": (
+        "INSERT INTO a VALUES (1) ON CONFLICT DO NOTHING; DELETE FROM b WHERE c",
+        ["c"],
+    ),
     "filter": ("SELECT count(*) FILTER (WHERE a AND b) FROM job WHERE c", ["c"]),
     "a window": (
-        "SELECT sum(x) OVER w FROM job WHERE a WINDOW w AS (PARTITION BY y ORDER BY z ROWS BETWEEN 1 PRECEDING AND 1"
-        " FOLLOWING)",
+        (
+            "SELECT sum(x) OVER w FROM job WHERE a WINDOW w AS (PARTITION BY y ORDER BY z"
+            " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)"
+        ),
         ["a"],
     ),
     "set operations": (
@@ -83,13 +90,18 @@ CONDITIONS = {
     ),
     "fetch": ("SELECT 1 FROM a WHERE b OFFSET 1 ROW FETCH FIRST ROW ONLY", ["b"]),
     "merge": (
-        "MERGE INTO job AS t USING (SELECT id FROM wish WHERE a AND b) AS s ON t.id = s.id AND t.x"
-        " WHEN MATCHED AND t.state = 'r' THEN UPDATE SET x = 1 WHEN NOT MATCHED AND s.y THEN INSERT (id) VALUES (1)",
+        (
+            "MERGE INTO job AS t USING (SELECT id FROM wish WHERE a AND b) AS s ON t.id = s.id AND t.x"
+            " WHEN MATCHED AND t.state = 'r' THEN UPDATE SET x = 1"
+            " WHEN NOT MATCHED AND s.y THEN INSERT (id) VALUES (1)"
+        ),
         ["a", "b"],
     ),
     "functions with words inside": (
-        "SELECT 1 FROM a WHERE extract(epoch FROM b) > 1 AND substring(c FROM 1 FOR 2) = 'x'"
-        " AND trim(BOTH 'x' FROM d) = '' AND overlay(e PLACING 'f' FROM 1 FOR 2) = 'g' AND h",
+        (
+            "SELECT 1 FROM a WHERE extract(epoch FROM b) > 1 AND substring(c FROM 1 FOR 2) = 'x'"
+            " AND trim(BOTH 'x' FROM d) = '' AND overlay(e PLACING 'f' FROM 1 FOR 2) = 'g' AND h"
+        ),
         [
             "extract(epoch FROM b) > 1",
             "substring(c FROM 1 FOR 2) = 'x'",
@@ -270,11 +282,26 @@ def test_in_a_function_any_single_name_may_be_the_key() -> None:
 # One condition each, as it must come back; none has an AND or OR of its own level.
 ATOMS = st.sampled_from(
     [
-        "id = :id", "a IS DISTINCT FROM :b", "x BETWEEN :low AND :high", "NOT (p AND q)", "CASE WHEN p OR q THEN r END",
-        "(p OR q)", "EXISTS (SELECT 1)", "s = 'AND'", "t = $q$ OR WHERE $q$", '"where" = 1', "j.order = 2", "u[1:2] = v",
-        "substring(w FROM 1 FOR 2) = ''", "data ? 'k'", "tags @> ARRAY['a', 'b']", "n = -1", "k IN (:k, 2)", "z::text = ''",
+        "id = :id",
+        "a IS DISTINCT FROM :b",
+        "x BETWEEN :low AND :high",
+        "NOT (p AND q)",
+        "CASE WHEN p OR q THEN r END",
+        "(p OR q)",
+        "EXISTS (SELECT 1)",
+        "s = 'AND'",
+        "t = $q$ OR WHERE $q$",
+        '"where" = 1',
+        "j.order = 2",
+        "u[1:2] = v",
+        "substring(w FROM 1 FOR 2) = ''",
+        "data ? 'k'",
+        "tags @> ARRAY['a', 'b']",
+        "n = -1",
+        "k IN (:k, 2)",
+        "z::text = ''",
     ]
-)  # fmt: skip
+)
 SPACES = st.sampled_from([" ", "\n", "  ", " /* AND */ ", " -- OR\n"])
 FRAMES = st.sampled_from(
     [
@@ -311,14 +338,12 @@ def test_each_condition_is_found_and_cut_alone(
     assert inner[which].cut(text) == written(frame, changed, spaces)
 
 
-PIECES = st.sampled_from(
-    [
-        "SELECT", "UPDATE", "SET", "WHERE", "AND", "OR", "NOT", "BETWEEN", "CASE", "WHEN", "THEN", "END", "FOR", "SHARE", "KEY",
-        "SKIP", "LOCKED", "NOWAIT", "OF", "ON", "CONFLICT", "FILTER", "FROM", "DISTINCT", "RETURNING", "MERGE", "AS", "INTO",
-        "(", ")", "[", "]", ",", ".", ";", "=", "<>", "::", "a", '"and"', "'or'", "$$where$$", "$1", ":b", "%(c)s", "%%", "1",
-        "/* x */", "-- y\n", "\n", " ",
-    ]
-)  # fmt: skip
+WORDS = (
+    "SELECT UPDATE SET WHERE AND OR NOT BETWEEN CASE WHEN THEN END FOR SHARE KEY SKIP LOCKED NOWAIT OF ON CONFLICT"
+    " FILTER FROM DISTINCT RETURNING MERGE AS INTO"
+)
+OTHERS = """( ) [ ] , . ; = <> :: a "and" 'or' $$where$$ $1 :b %(c)s %% 1"""
+PIECES = st.sampled_from([*WORDS.split(), *OTHERS.split(), "/* x */", "-- y\n", "\n", " "])
 STYLES: st.SearchStrategy[ParameterStyle] = st.sampled_from(["named", "pyformat", "numeric", "none"])
 
 

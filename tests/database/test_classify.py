@@ -142,7 +142,7 @@ def test_the_step_before_has_its_own_types(connection: Connection, probe: Probe)
 
 def test_columns_of_the_step_before() -> None:
     assert previous_columns(catalogue().subjects["job"]) == {
-        "shop": 0, "id": 1, "in_state": 2, "name": 3, "data": 4, "bytes": 5,
+        "shop": 0, "id": 1, "in_state": 2, "name": 3, "data": 4, "bytes": 5, "state": 2,
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from tests.site import builders
 from failure_matrix.catalogue.load import load
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.database.cluster import Server
-from failure_matrix.evidence.records import Evidence
+from failure_matrix.evidence.records import Evidence, ScenarioRecord
 from failure_matrix.site import render
 from failure_matrix.site.book import Book
 from failure_matrix.site.probes import Probe, subject_probe
@@ -151,10 +151,27 @@ def test_a_replay_runs_from_end_to_end(psql: Psql) -> None:
     assert record
     found = replay(made, builders.catalogue().scenarios["acquire-once"], record)
     assert found
-    assert [block.label for block in found.blocks] == ["Terminal A, step 1", "Terminal B, step 2"]
-    text = "\n".join(block.sql for block in (found.setup, *found.blocks))
+    assert [block.label for block in found.blocks[1:]] == ["Terminal A, step 1", "Terminal B, step 2"]
+    text = "\n".join(block.sql for block in found.blocks)
     shown = psql(f"{text}\nSELECT state, owner, epoch, lease_until FROM job;\nDROP SCHEMA replay CASCADE;")
     assert shown == "running|A|1|10"
+
+
+def test_the_replay_of_what_comes_after_another_begins_there(psql: Psql) -> None:
+    text = "SELECT state FROM job -- and so on"
+    steps = [{"in": "B", "sql": {"text": text}}]
+    made = builders.changed(scenarios={"later": {"title": "Later", "after": "acquire-once", "steps": steps}})
+    ran = builders.acquire_once() | {"id": "later", "steps": [builders.step(1, "B", "sql", text=text)]}
+    found = book(made)
+    before = found.scenario("acquire-once")
+    assert before
+    first = replay(found, made.scenarios["acquire-once"], before)
+    then = replay(found, made.scenarios["later"], ScenarioRecord.model_validate(ran))
+    assert first
+    assert then
+    assert then.intro.text.startswith("First replay acquire-once, then go on")
+    sql = [*(block.sql for block in (*first.blocks, *then.blocks)), "DROP SCHEMA replay CASCADE;"]
+    assert psql("\n".join(sql)) == "running"
 
 
 def test_the_shipped_catalogues_probes_run(server: Server) -> None:

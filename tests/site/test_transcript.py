@@ -139,6 +139,33 @@ def test_a_stay_a_late_move_and_many_moves() -> None:
     assert said[3][-1] == "and 3 more"
 
 
+def test_an_order_that_fails_is_shown_step_by_step() -> None:
+    record = builders.takeover_publish()
+    by_number = {step["number"]: step for step in record["steps"]}
+    waits, frees = by_number[5] | {"released_by": 4}, by_number[4] | {"releases": [5]}
+    order = {"steps": [by_number[3], waits, by_number[2], frees, by_number[9]], "failures": []}
+    record["orders"] |= {"failing": order, "failed": 3}
+    (shown,) = view(record).orders
+    assert shown.text.text == "Steps 3, 5, 2, 4, 9; one of 3 such orders."
+    assert [row.number for row in shown.transcript.rows] == [3, 5, 2, 4, 9]
+    assert shown.transcript.rows[1].anchor == "failing-5"
+    wait = shown.transcript.rows[1].cells[0]
+    assert (wait.kind, wait.rows) == ("wait", 3)
+    assert [(cell.kind, cell.session) for cell in shown.transcript.rows[2].cells] == [("band", 1)]
+
+
+def test_a_step_of_the_world_is_told_even_where_every_session_waits() -> None:
+    record = builders.acquire_once()
+    record["steps"] = [
+        builders.step(1, "A", "sql", text="SELECT 1", waits=["B"], released_by=3),
+        builders.step(2, None, "event", "artifact-lost", text=""),
+        builders.step(3, None, "kill", text="B", releases=[1]),
+    ]
+    row = grid(record).rows[2]
+    assert row.cells == ()
+    assert [phrase.text for phrase in row.committed] == ["event artifact-lost", "same"]
+
+
 def test_a_scenario_that_did_not_run_says_so() -> None:
     plain = builders.plain(builders.catalogue()) | {"scenarios": []}
     site = render(builders.catalogue(), Evidence.model_validate(plain))

@@ -35,7 +35,7 @@ from failure_matrix.verify.sweep import Sweep
 from failure_matrix.verify.verification import Verification
 
 FAULTS = Path(__file__).parents[1] / "catalogues" / "faults"
-LEASE = Path(__file__).with_name("lease.yaml").read_text(encoding="utf-8")
+LEASE = (Path(__file__).with_name("catalogues") / "lease.yaml").read_text(encoding="utf-8")
 
 Edit = tuple[str, str]
 

@@ -105,7 +105,7 @@ states:
 def test_a_schema_that_the_server_rejects(stage: Stage, schema: str, said: str) -> None:
     text = f"catalogue:\n  title: T\n  schema:\n    - CREATE TABLE first (id integer)\n    - |\n      {schema}\n"
     (finding,) = stage.rejected(text)
-    assert finding.rule == "schema-rejected"
+    assert finding.rule == "sql-rejected"
     assert said in finding.message
     assert finding.place.line == 5
 
@@ -159,3 +159,15 @@ scenarios:
     assert [record.id for record in evidence.scenarios] == ["two"]
     assert evidence.verdict is Verdict.INCOMPLETE
     assert {state.id: state.verdict for state in evidence.states}["expired"] is Verdict.INCOMPLETE
+
+
+def test_a_schema_item_that_leaves_a_transaction_open_is_said(stage: Stage) -> None:
+    (finding,) = stage.rejected("catalogue:\n  title: T\n  schema: [BEGIN; CREATE TABLE job (id integer)]\n")
+    assert "leaves a transaction open" in finding.message
+    assert "COMMIT" in finding.hint
+
+
+def test_several_statements_with_parameters_are_told_what_to_do(stage: Stage, queue: str) -> None:
+    text = "actions: {both: {subject: job, title: B, sql: 'DELETE FROM job WHERE id = :id; DELETE FROM job'}}\n"
+    (finding,) = stage.rejected(queue, text)
+    assert finding.hint == "SQL with parameters is one statement: make it several steps, or a function"

@@ -14,6 +14,8 @@ CATALOGUES = Path(__file__).with_name("catalogues")
 
 GOOD = (CATALOGUES / "steps.yaml").read_text()
 
+CANCELLED = "it ran on, waiting for no session of the scenario, and was cancelled"
+
 BAD: Mapping[str, tuple[str, str, str, str]] = {  # scenario -> steps, kind, expected, observed
     "rows": ("{in: A, do: take, with: {id: 1, owner: A}, rows: 2}", "rows", "2 rows", "1 row"),
     "rows-of-none": ("{in: A, sql: BEGIN, rows: 0}", "rows", "0 rows", "no row count"),
@@ -78,18 +80,18 @@ BAD: Mapping[str, tuple[str, str, str, str]] = {  # scenario -> steps, kind, exp
     "breaks-nothing": ("{in: A, sql: SELECT 1, breaks: nobody-evil}", "breaks", "breaks nobody-evil", "broke nothing"),
     "backwards": ("{at: -1}", "error", "a time that is not before the clock's", "-1"),
     "past-its-limit": (
-        "{in: A, sql: SELECT pg_sleep(60), limit: 0.1}", "time-limit", "an answer within 0.1 s", "cancelled",
+        "{in: A, sql: SELECT pg_sleep(60), limit: 0.1}", "time-limit", "an answer within 0.1 s", CANCELLED,
     ),
     "catches-the-cancel": (
         (
             "{in: A, limit: 0.1, sql: \"DO $x$ BEGIN LOOP BEGIN PERFORM pg_sleep(60);"
             " EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $x$\"}"
         ),
-        "time-limit", "an answer within 0.1 s", "cancelled",
+        "time-limit", "an answer within 0.1 s", CANCELLED,
     ),
     "sends-and-sleeps": (  # rows arrive, and then nothing more
         "{in: A, limit: 0.1, sql: \"COPY (SELECT repeat('x', 100000) UNION ALL SELECT pg_sleep(60)::text) TO STDOUT\"}",
-        "time-limit", "an answer within 0.1 s", "cancelled",
+        "time-limit", "an answer within 0.1 s", CANCELLED,
     ),
 }  # fmt: skip
 

@@ -134,7 +134,7 @@ OF = {
     "cell-4": "cell lost lose",
     "move": "move ready lose lost",
     "move-2": "move done finish done",
-    "observation": "observation 0 ready",
+    "observation": "observation 1 ready",
     "cost": "cost ready",
     "invariant": "invariant no-two",
     "scenario": "scenario two",

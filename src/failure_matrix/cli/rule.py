@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
 
 from failure_matrix.cli import terminal
+from failure_matrix.cli.layout import beside
 
 
 def rule(
@@ -24,5 +27,18 @@ def rule(
         return 0
     if name not in ids:
         raise CouldNot(f"explain '{name}': there is no such rule", rulebook.nearest(name, ids))
-    terminal.write(rulebook.rule(name).page.splitlines())
+    page = rulebook.rule(name).page.splitlines()
+    terminal.write(fitted(page, terminal.width()) if sys.stdout.isatty() else page)
     return 0
+
+
+def fitted(page: Iterable[str], columns: int) -> Iterator[str]:
+    """Break the lines of a page between words; what stands in a block of code, a table or a heading stays."""
+    code = False
+    for line in page:
+        code ^= line.startswith("```")
+        if not line or code or line.startswith(("```", "    ", "|", "#")):
+            yield line
+        else:
+            mark = "- " if line.startswith("- ") else ""
+            yield from beside(mark, line.removeprefix(mark), columns)

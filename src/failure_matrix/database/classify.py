@@ -27,7 +27,7 @@ KeyText = tuple[str, ...]  # a key's values as the server writes them, in key or
 
 SESSION_LIMIT = 5.0  # seconds that a session may take to look; it may wait for a lock
 _OFFENDING = '"an offending row"'  # no column is called so
-MOST_KNOWN = 10_000  # rows that a probe remembers
+MOST_KNOWN = 4_000  # rows, and situations, that a probe remembers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +71,9 @@ class Probe:
         self.statement = self._compose(with_invariants=True)
         self._for_sessions = self._compose(with_invariants=False)
         # Most looks find what the look before them found: what was read once is not read again.
-        self._read: tuple[object, Situation] = ((), Situation())
+        self._read: dict[tuple[tuple[str | None, ...], ...], Situation] = {}
         self._known: dict[tuple[str | None, ...], Row] = {}
-        self._previous: tuple[Situation | None, dict[str, Value]] = (None, self._values_of(None))
+        self._previous: dict[int, tuple[Situation, dict[str, Value]]] = {}
 
     def _compose(self, *, with_invariants: bool) -> Statement:
         parts = [
@@ -147,11 +147,14 @@ class Probe:
         return Request(prepared="probe of states", text=self._for_sessions.text, values=values)
 
     def _previous_values(self, previous: Situation | None) -> dict[str, Value]:
-        known, values = self._previous
-        if known is not previous:
-            values = self._values_of(previous)
-            self._previous = (previous, values)
-        return values
+        if previous is None:
+            return self._values_of(None)
+        values = self._previous.get(id(previous))
+        if values is None or values[0] is not previous:
+            if len(self._previous) > MOST_KNOWN:
+                self._previous.clear()
+            values = self._previous[id(previous)] = (previous, self._values_of(previous))
+        return values[1]
 
     def _values_of(self, previous: Situation | None) -> dict[str, Value]:
         values: dict[str, Value] = {}
@@ -169,11 +172,12 @@ class Probe:
         return [*row.key, ",".join(committed), *row.shown]
 
     def read(self, result: Result) -> Situation:
-        """What the probe's rows say; the same object where they say the same as the last time."""
-        before, situation = self._read
-        if before != result.rows:
-            situation = self._situation(result)
-            self._read = (result.rows, situation)
+        """What the probe's rows say; the same object where they have said the same before."""
+        situation = self._read.get(result.rows)
+        if situation is None:
+            if len(self._read) > MOST_KNOWN:
+                self._read.clear()
+            situation = self._read[result.rows] = self._situation(result)
         return situation
 
     def _situation(self, result: Result) -> Situation:

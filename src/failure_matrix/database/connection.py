@@ -29,12 +29,14 @@ from failure_matrix.database.answers import (
 
 _COPY = {pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH}
 _ERROR = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
+_GOOD = {pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK}
 _FIELD = pq.DiagnosticField
 _END_LIMIT = 30.0  # seconds that a backend may take to exit once it is told to
 
 
 @dataclass(kw_only=True)
 class _Pending:
+    forget: bool = False
     results: list[Result] = field(default_factory=list)
     error: ServerError | None = None
     copying: bool = False  # in the middle of COPY TO STDOUT
@@ -83,9 +85,9 @@ class Connection:
     def in_failed_transaction(self) -> bool:
         return not self.lost and self._pg.transaction_status == pq.TransactionStatus.INERROR
 
-    def send(self, text: str, values: Sequence[Value] = ()) -> None:
-        """Send without waiting for the answer. With ``values`` it must be one statement."""
-        self._pending = _Pending()
+    def send(self, text: str, values: Sequence[Value] = (), *, forget: bool = False) -> None:
+        """Send without waiting for the answer, whose rows ``forget`` drops. With ``values`` it is one statement."""
+        self._pending = _Pending(forget=forget)
         try:
             if values:
                 self._pg.send_query_params(text.encode(), encoded(values), oids(values))
@@ -136,15 +138,16 @@ class Connection:
         return not pending.copying
 
     def _take(self, result: pq.abc.PGresult, pending: _Pending) -> None:
-        if result.status == pq.ExecStatus.COPY_IN:
+        status = result.status
+        if status in _GOOD:
+            if not pending.forget:
+                pending.results.append(result_of(result))
+        elif status == pq.ExecStatus.COPY_IN:
             self._refuse_copy()
-        elif result.status in _COPY:
+        elif status in _COPY:
             pending.copying = True
-        elif result.status in _ERROR:
-            if pending.error is None:  # a lost connection says a second, vaguer thing
-                pending.error = server_error(result)
-        elif result.status != pq.ExecStatus.EMPTY_QUERY:
-            pending.results.append(result_of(result))
+        elif status in _ERROR and pending.error is None:  # a lost connection says a second, vaguer thing
+            pending.error = server_error(result)
 
     def _refuse_copy(self) -> None:
         try:

@@ -41,10 +41,12 @@ def previous_relation(subject: str) -> str:
 def previous_columns(subject: Subject) -> dict[str, int]:
     """The columns of ``previous_<subject>``, each with its place in a previous row.
 
-    They are the key's parameters, ``in_state``, and the shown columns' own names; the first of two equal names counts.
+    They are the key's parameters, ``in_state``, and the shown columns' own names; the first of two equal names
+    counts. The state is called ``state`` as well where no column is.
     """
     names = (*subject.key, "in_state", *(column.rsplit(".", 1)[-1].strip('"') for column in subject.show))
-    return {name: place for place, name in reversed(list(enumerate(names)))}
+    places = {name: place for place, name in reversed(list(enumerate(names)))}
+    return {**places, "state": places.get("state", len(subject.key))}
 
 
 def previous_relations(subjects: Mapping[str, Subject], types_of: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -147,12 +147,12 @@ def answers(connections: Iterable[Connection], limit: float) -> None:
 
 
 def _pending(sessions: Mapping[str, Connection]) -> tuple[str, ...]:
-    return tuple(name for name, session in sessions.items() if session.busy)
+    return tuple([name for name, session in sessions.items() if session.busy])
 
 
 def _receive(sessions: Mapping[str, Connection], proceed: Callable[[str, Answer], None], timeout: float) -> bool:
     """Read what arrives within ``timeout`` seconds and pass on whole answers; whether there was one."""
-    pending = [sessions[name] for name in _pending(sessions)]
+    pending = [session for session in sessions.values() if session.busy]
     sockets = [session.socket for session in pending if not session.lost]
     if len(sockets) == len(pending):
         select.select(sockets, [], [], timeout)

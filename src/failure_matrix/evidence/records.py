@@ -259,7 +259,7 @@ class PopulationRecord(Record):
     verdict: Verdict
     because: str | None = None
     offending: dict[str, str | None] | None = None  # the smallest combination that is in no state, or in several
-    states: tuple[str, ...] = ()  # the states that the offending combination is in
+    states: tuple[str, ...] = ()  # that the offending combination is in; of an incomplete probe those that none is in
 
 
 class ObservationRecord(Record):

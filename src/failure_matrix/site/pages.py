@@ -175,9 +175,9 @@ def _signs(view: StateView) -> Iterator[Block]:
     yield Block(template="heading", view=Heading(text="Is it this one?"))
     if signs.unseen:
         yield Block(template="words", view=signs.unseen)
+    yield from _tables(signs.observations)
     probes: tuple[Probe, ...] = (*((signs.probe,) if signs.probe else ()), *signs.queries)
     yield from (Block(template="probe", view=probe) for probe in probes)
-    yield from _tables(signs.observations)
     if signs.look_alikes:
         yield Block(template="heading", view=Heading(text="Often mistaken for"))
         yield from _tables(signs.look_alikes)
@@ -195,8 +195,12 @@ def _scenario(book: Book, id: str, home: Link) -> Page:
     blocks = [Block(template="scenario-head", view=view.head)]
     if view.transcript:
         blocks.append(Block(template="transcript", view=view.transcript))
+    for order in view.orders:
+        blocks.append(Block(template="heading", view=Heading(text=order.title), anchor=order.anchor))
+        blocks.append(Block(template="words", view=order.text))
+        blocks.append(Block(template="transcript", view=order.transcript))
     if view.replay:
         blocks.append(Block(template="replay", view=view.replay))
-        blocks += [Block(template="probe", view=block) for block in (view.replay.setup, *view.replay.blocks)]
+        blocks += [Block(template="probe", view=block) for block in view.replay.blocks]
     crumbs = (home, Link("Scenarios", Target(SCENARIOS)), id)
     return Page(path=scenario_page(id), title=view.head.title, nav=SCENARIOS, crumbs=crumbs, blocks=tuple(blocks))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from failure_matrix.catalogue.model import Action, Event, Scalar, Scenario, Sql, Step, StoreEffect
 from failure_matrix.catalogue.sql import Kind, statement, tokens
 from failure_matrix.evidence.records import ScenarioRecord, StepRecord
-from failure_matrix.site.book import Book
+from failure_matrix.site.book import Book, to_scenario
 from failure_matrix.site.probes import CLOCK, literal
-from failure_matrix.site.words import prose, visible
+from failure_matrix.site.words import Phrase, prose, say, visible
 
 SCHEMA = "replay"
 
@@ -25,22 +25,23 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    intro: str
-    setup: Block
+    intro: Phrase
     blocks: tuple[Block, ...]
 
 
 def replay(book: Book, noun: Scenario, record: ScenarioRecord) -> Replay | None:
-    """The replay of what ran; None where the catalogue's steps are not those that ran, or others come before."""
-    if noun.after or len(noun.steps) < max(step.number for step in record.steps):
+    """The replay of what ran; None where the catalogue's steps are not those that ran."""
+    if len(noun.steps) < max(step.number for step in record.steps):
         return None
     names = list(dict.fromkeys(step.in_ for step in record.steps if step.in_))
     terminals = " and ".join(names) if len(names) < 3 else ", ".join(names)
-    return Replay(
-        intro=f"A terminal for each session ({terminals}), on a database to play in; schema {SCHEMA} holds it all.",
-        setup=Block(label="Before the first step, in any terminal", sql=_setup(book, noun)),
-        blocks=tuple(_blocks(book, noun, record)),
-    )
+    where = f"A terminal for each session ({terminals}), on a database to play in; schema {SCHEMA} holds it all."
+    steps = tuple(_blocks(book, noun, record))
+    if noun.after:
+        intro = say("First replay ", to_scenario(book, noun.after), ", then go on in the same schema. ", where)
+        return Replay(intro=intro, blocks=steps)
+    setup = Block(label="Before the first step, in any terminal", sql=_setup(book, noun))
+    return Replay(intro=say(where), blocks=(setup, *steps))
 
 
 def _setup(book: Book, noun: Scenario) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from failure_matrix.catalogue.model import ABSENT, Catalogue, Scalar, Step
 from failure_matrix.database.waiting import PREPARED
 from failure_matrix.verify import clock
-from failure_matrix.verify.bind import Bound, bind_step, event_deed
+from failure_matrix.verify.bind import Bindings, Bound, event_deed
 from failure_matrix.verify.callers import call
 from failure_matrix.verify.endings import End, Ending, endings
 from failure_matrix.verify.entry import Entry
@@ -17,6 +17,7 @@ from failure_matrix.verify.values import substitute
 from failure_matrix.verify.world import WORLD, Ended, World
 
 _CLOSING = (End.COMMIT, End.ROLLBACK, End.PREPARE)
+SHORTEST_LIMIT = 0.001  # seconds; none at all would cancel what is not sent yet
 DEFAULT_LIMIT = 10.0  # seconds a step may run without waiting for another session
 
 
@@ -36,10 +37,13 @@ class Trouble(Exception):
 class Acting:
     """Takes the steps of one play. ``kept`` are the values that steps have kept so far."""
 
-    def __init__(self, catalogue: Catalogue, world: World, ledger: Ledger, *, expects: bool) -> None:
+    def __init__(
+        self, catalogue: Catalogue, world: World, ledger: Ledger, bindings: Bindings, *, expects: bool
+    ) -> None:
         self._catalogue = catalogue
         self._world = world
         self._ledger = ledger
+        self._bindings = bindings
         self._expects = expects
         self._waiting: dict[str, Entry] = {}  # in the order in which they were sent
         self._standing: Standing = {}
@@ -66,7 +70,10 @@ class Acting:
         free: list[Entry] = []
         if step.at is not None:
             self._move_clock(entry, step.at)
+        elif self._catalogue.settings.clock == "wall":
+            self._time_passes()
         self.follow_wall()
+        self.kept["now"] = self._world.now
         entry.at = None if self._catalogue.settings.clock == "wall" else self._world.now
         dies = self._killed(step)
         if dies is not None:
@@ -107,6 +114,9 @@ class Acting:
             self._world.now = clock.moved(self._world.now, written)
         except clock.Backwards as why:
             raise Trouble(str(why), "a time that is not before the clock's", written) from why
+        self._time_passes()
+
+    def _time_passes(self) -> None:
         for id, event in self._catalogue.events.items():
             if event.at is not None:
                 self._ledger.event(event_deed(id, event, {}))
@@ -142,7 +152,7 @@ class Acting:
             self._await(session, entry, free)
         called_by = call(self._catalogue, step, world, self.kept) if step.as_ is not None else {}
         try:
-            bound = bind_step(self._catalogue, step, self.kept, now=world.now, called_by=called_by)
+            bound = self._bindings.bind(entry.numbered.path, step, self.kept, now=world.now, called_by=called_by)
             self._take(entry, bound, session)
         except EffectRefused as why:
             raise Trouble(str(why), "a store and a file name", str(why)) from why
@@ -235,4 +245,4 @@ class Acting:
 
 
 def _limit(step: Step) -> float:
-    return float(step.limit) if step.limit is not None else DEFAULT_LIMIT
+    return max(float(step.limit), SHORTEST_LIMIT) if step.limit is not None else DEFAULT_LIMIT

@@ -195,7 +195,7 @@ class Conclusion:
                 yield probe.verdict, f"population: {probe.because}"
         for observation in self.observations:
             if observation.state == id:
-                yield observation.verdict, f"observation {observation.observation}: {observation.because}"
+                yield observation.verdict, f"{_observed(observation)}: {observation.because}"
         if self._seen.quick and any(action.subject == subject for action in self._catalogue.actions.values()):
             yield Verdict.INCOMPLETE, QUICK
 
@@ -219,5 +219,5 @@ def _who(action: str, caller: str | None) -> str:
 
 
 def _observed(record: ObservationRecord) -> str:
-    what = "cost" if record.observation is None else f"observation {record.observation}"
+    what = "cost" if record.observation is None else f"observation {record.observation + 1}"
     return f"{what} {record.state}"

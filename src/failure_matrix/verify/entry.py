@@ -10,6 +10,8 @@ from failure_matrix.evidence.records import Change, Failure
 from failure_matrix.verify.bind import Bound
 from failure_matrix.verify.judge import Blame, Standing
 
+_SAID = 40  # characters of a statement that a message says
+
 
 @dataclass(frozen=True, kw_only=True)
 class Numbered:
@@ -60,7 +62,7 @@ def describe(step: Step) -> str:
         case Step(do=str() as action):
             return f"{who}did {action}"
         case Step(sql=sql) if sql is not None:
-            return f"{who}ran {' '.join(sql.text.split())[:40]}"
+            return f"{who}ran {_short(' '.join(sql.text.split()))}"
         case Step(kill=str() as session):
             return f"killed {session}"
         case Step(in_=str(), event=str() as event):
@@ -69,3 +71,7 @@ def describe(step: Step) -> str:
             return f"clock at {at}"
         case _:
             return f"event {step.event}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SAID else f"{text[: _SAID - 1].rstrip()}…"

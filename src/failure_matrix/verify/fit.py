@@ -12,6 +12,7 @@ from failure_matrix.database.answers import ServerError, Value
 from failure_matrix.database.classify import Probe
 from failure_matrix.database.connection import Connection
 from failure_matrix.database.relations import store_relations, store_values
+from failure_matrix.evidence.schema import split_statements
 from failure_matrix.verify import clock
 from failure_matrix.verify.functions import definitions
 from failure_matrix.verify.prepare import insertion
@@ -28,7 +29,7 @@ _RULES = {  # SQLSTATE -> rule, what to do
     "42725": ("untyped-parameter", "PostgreSQL can't tell the parameter's type: write ':name::text', say"),
     "42P08": ("untyped-parameter", "PostgreSQL can't tell its type, or finds two: write ':name::text' each time, say"),
 }
-_OTHER = ("sql-rejected", "mend the statement; psql shows the same error")
+_OTHER = ("sql-rejected", "mend this SQL: it does not fit the schema, or what is asked of it here")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +85,8 @@ def _try(catalogue: Catalogue, connection: Connection, trial: Trial) -> Finding 
         connection.prepare("", trial.statement.text, values)
     except ServerError as error:
         rule, hint = _RULES.get(error.sqlstate, _OTHER)
+        if error.sqlstate == "42601" and len(split_statements(trial.statement.text)) > 1:
+            hint = "SQL with parameters is one statement: make it several steps, or a function"
         near = _near(trial.statement.text, error.position)
         return Finding(
             place=catalogue.place(*trial.path),

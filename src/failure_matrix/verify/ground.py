@@ -131,13 +131,15 @@ class Ground:
         answers(kept, CLEAN_UP_LIMIT)
         open = [connection for connection in kept if connection.in_transaction and not connection.busy]
         for connection in open:
-            connection.send("ROLLBACK")
+            connection.send("ROLLBACK", forget=True)
         answers(open, CLEAN_UP_LIMIT)
         for connection in kept:
             if connection.lost or connection.busy or connection.in_transaction:
                 self._close(connection)
             else:
-                connection.send("DISCARD ALL")  # it holds nothing that others need: nobody waits for it here
+                connection.send(
+                    "DISCARD ALL", forget=True
+                )  # it holds nothing that others need: nobody waits for it here
                 self._idle[connection.name] = connection
 
     def _close(self, connection: Connection) -> None:

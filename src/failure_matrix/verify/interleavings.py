@@ -7,6 +7,7 @@ that those which begin alike are neighbours.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections.abc import Sequence
 from math import factorial, prod
 
@@ -17,41 +18,35 @@ class Interleavings:
     def __init__(self, sessions: Sequence[Sequence[int]]) -> None:
         self._sessions = tuple(tuple(session) for session in sessions)
         self._of = {item: number for number, session in enumerate(self._sessions) for item in session}
-        self.total = self._count([len(session) for session in self._sessions])
-
-    @staticmethod
-    def _count(lengths: Sequence[int]) -> int:
-        return factorial(sum(lengths)) // prod(map(factorial, lengths))
+        lengths = [len(session) for session in self._sessions]
+        self.total = factorial(sum(lengths)) // prod(map(factorial, lengths))
 
     def order(self, rank: int) -> tuple[int, ...]:
         """The interleaving of this rank, ``0 <= rank < total``."""
         left = [len(session) for session in self._sessions]
         order: list[int] = []
-        while any(left):
+        many = self.total  # that begin like ``order``
+        for steps in range(sum(left), 0, -1):
             for number, session in enumerate(self._sessions):
-                if not left[number]:
-                    continue
-                left[number] -= 1
-                size = self._count(left)
+                size = many * left[number] // steps  # of these, those that go on in this session
                 if rank < size:
-                    order.append(session[len(session) - left[number] - 1])
+                    order.append(session[len(session) - left[number]])
+                    left[number] -= 1
+                    many = size
                     break
                 rank -= size
-                left[number] += 1
         return tuple(order)
 
     def block(self, beginning: Sequence[int]) -> range:
         """The ranks of all interleavings that begin so."""
         left = [len(session) for session in self._sessions]
-        first = 0
-        for item in beginning:
-            for number in range(self._of[item]):
-                if left[number]:
-                    left[number] -= 1
-                    first += self._count(left)
-                    left[number] += 1
-            left[self._of[item]] -= 1
-        return range(first, first + self._count(left))
+        first, many = 0, self.total
+        for steps, item in zip(range(sum(left), 0, -1), beginning, strict=False):
+            chosen = self._of[item]
+            first += sum(many * each // steps for each in left[:chosen])
+            many = many * left[chosen] // steps
+            left[chosen] -= 1
+        return range(first, first + many)
 
 
 class Gaps:
@@ -60,29 +55,42 @@ class Gaps:
     So a search that is cut short has looked everywhere alike.
     """
 
-    def __init__(self, total: int, covered: int) -> None:
-        self._heap: list[tuple[int, int]] = []  # minus the width, first rank
-        self._gap = (0, total)
-        self.cover(range(covered, covered + 1))
+    def __init__(self, total: int) -> None:
+        self._firsts: list[int] = []  # of the gaps, in order
+        self._ends: dict[int, int] = {}  # first rank of a gap -> the rank after its last
+        self._widest: list[tuple[int, int]] = []  # a heap: minus the width, first rank; some are gaps no more
+        self._open(0, 0, total)
 
-    def __copy__(self) -> Gaps:
-        other = Gaps(0, 0)
-        other._heap = self._heap.copy()
-        return other
+    def _open(self, at: int, first: int, end: int) -> int:
+        if first >= end:
+            return 0
+        self._firsts.insert(at, first)
+        self._ends[first] = end
+        heapq.heappush(self._widest, (first - end, first))
+        return 1
 
     def next(self) -> int | None:
-        """A rank that nothing has covered, to be covered next; None where there is none."""
-        if not self._heap:
-            return None
-        width, first = heapq.heappop(self._heap)
-        self._gap = (first, first - width)
-        return first + (-width - 1) // 2
+        """A rank that nothing has covered; None where there is none."""
+        while self._widest:
+            width, first = self._widest[0]
+            if self._ends.get(first) == first - width:
+                return first + (-width - 1) // 2
+            heapq.heappop(self._widest)
+        return None
 
     def cover(self, ranks: range) -> int:
-        """Cover these around the rank given last; how many were new."""
-        first, end = self._gap
-        start, stop = max(first, ranks.start), min(end, ranks.stop)
-        for begin, finish in ((first, start), (stop, end)):
-            if begin < finish:
-                heapq.heappush(self._heap, (begin - finish, begin))
-        return stop - start
+        """Cover these; how many were new."""
+        new = 0
+        at = max(bisect_right(self._firsts, ranks.start) - 1, 0)
+        while at < len(self._firsts) and self._firsts[at] < ranks.stop:
+            first = self._firsts[at]
+            end = self._ends[first]
+            start, stop = max(first, ranks.start), min(end, ranks.stop)
+            if start >= stop:
+                at += 1
+                continue
+            new += stop - start
+            del self._firsts[at], self._ends[first]
+            at += self._open(at, first, start)
+            at += self._open(at, stop, end)
+        return new

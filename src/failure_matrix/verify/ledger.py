@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeVar
 
 from failure_matrix.catalogue.model import ABSENT, Catalogue
@@ -191,19 +192,24 @@ class Ledger:
     def _change(self, where: Where, old: str, new: str, path: moves.Path, session: str | None = None) -> Change:
         between = [hop.edge[1] for hop in path[:-1]]
         visible = [state for state in between if state in self._catalogue.states and not self._uncommitted(state)]
-        return Change(
-            subject=where[0],
-            key=where[1],
-            from_=old,
-            to=new,
-            by=tuple(hop.by for hop in path if hop.by is not None),
-            path=tuple(Hop(from_=hop.edge[0], by=hop.by, to=hop.edge[1]) for hop in path),
-            late=bool(visible),
-            session=session,
-        )
+        return _recorded(where, old, new, path, session, late=bool(visible))
 
     def _uncommitted(self, state: str) -> bool:
         return self._catalogue.states[state].uncommitted
+
+
+@lru_cache(maxsize=4096)  # orders make the same changes again and again
+def _recorded(where: Where, old: str, new: str, path: moves.Path, session: str | None, *, late: bool) -> Change:
+    return Change(
+        subject=where[0],
+        key=where[1],
+        from_=old,
+        to=new,
+        by=tuple(hop.by for hop in path if hop.by is not None),
+        path=tuple(Hop(from_=hop.edge[0], by=hop.by, to=hop.edge[1]) for hop in path),
+        late=late,
+        session=session,
+    )
 
 
 def _prepared(name: str | None) -> str:

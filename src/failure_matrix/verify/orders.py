@@ -8,16 +8,18 @@ impossible, or ends because something broke, so do all that begin as it did.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from itertools import pairwise
 
-from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.catalogue.model import Catalogue, Step
 from failure_matrix.database.answers import Result, ServerError
 from failure_matrix.database.classify import Situation
 from failure_matrix.evidence.records import Failure, OrderRecord, Orders
 from failure_matrix.verify import clock
+from failure_matrix.verify.bind import Bindings
 from failure_matrix.verify.entry import Entry, Numbered
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.interleavings import Gaps, Interleavings
@@ -83,7 +85,19 @@ class Table:
         self._alike = not timed  # where time decides, orders that begin alike may part
         self._steady = not every_step and only_commits_tell(catalogue, ground.probe.statement.text, ground.admin)
         self._careful = False  # compare the schema before each order, not once for many
-        self._kept = frozenset(name for numbered in unfolded.before for name in numbered.step.keep)
+        self._kept = frozenset(name for numbered in unfolded.before for name in numbered.step.keep) | {"now"}
+        self._uses = {number: used for number, numbered in self._steps.items() if (used := _uses(numbered.step))}
+        self._bindings = Bindings(catalogue)
+        self._following = {  # the step that a session takes next, where it takes the session to take it
+            before: after
+            for steps in _sessions(unfolded.own).values()
+            for before, after in pairwise(steps)
+            if self._is_sent(self._steps[after].step)
+        }
+
+    def _is_sent(self, step: Step) -> bool:
+        event = self._catalogue.events.get(step.event) if step.event is not None else None
+        return step.verb in ("do", "sql", "event") and not (event is not None and event.kill)
 
     @property
     def exist(self) -> int:
@@ -91,10 +105,11 @@ class Table:
 
     def outcomes(self, most: int) -> Iterator[Outcome]:
         """Play orders until all are known, or ``most`` were played; the listed one is known from the start."""
-        gaps = Gaps(self.exist, self._interleavings.block(self._listed).start)
+        gaps = Gaps(self.exist)
+        gaps.cover(self._interleavings.block(self._listed))
         left = most
         while left > 0:
-            before = copy(gaps)
+            before = deepcopy(gaps)
             batch = list(self._batch(gaps, min(left, BATCH)))
             if not (self._careful or self._ground.same_shape()):
                 gaps, self._careful = before, True  # one of these changed the schema: play them again, each for itself
@@ -110,23 +125,37 @@ class Table:
             outcome = self._known(order) or self.play(order)
             played += outcome.played
             yield replace(outcome, alike=gaps.cover(self._interleavings.block(outcome.beginning)))
+            for beginning in self._impossible_beside(outcome) if self._alike else ():
+                if alike := gaps.cover(self._interleavings.block(beginning)):
+                    yield Outcome(end=End.IMPOSSIBLE, beginning=beginning, alike=alike, played=False)
+
+    def _impossible_beside(self, outcome: Outcome) -> Iterator[Order]:
+        """Beginnings that go on, where this one did not, with a session that was waiting just then."""
+        order = tuple(entry.numbered.number for entry in outcome.entries)
+        for index, entry in enumerate(outcome.entries):
+            following = self._following.get(entry.numbered.number)
+            if entry.waits and following is not None:
+                freed = entry.released_by
+                until = order.index(freed) if freed in order else len(order)
+                for waiting in range(index, until):
+                    yield (*order[: waiting + 1], following)
 
     def _known(self, order: Order) -> Outcome | None:
         """The outcome of an order that no server is needed for: a value is used before any step could keep it."""
+        if not self._uses:
+            return None
         kept = set(self._kept)
         for index, number in enumerate(order):
-            step = self._steps[number].step
-            used = frozenset[str]().union(*(references(value) for value in (*step.with_.values(), step.at)))
-            if not used <= kept | {"now"}:
+            if not self._uses.get(number, kept) <= kept:
                 return Outcome(end=End.IMPOSSIBLE, beginning=order[: index + 1], played=False)
-            kept.update(step.keep)
+            kept.update(self._steps[number].step.keep)
         return None
 
     def play(self, order: Order) -> Outcome:
         """Play one order on ground that is made as new."""
         given = self._lay()
         world = World(self._ground, self._stores, self._script.setups)
-        play = Play(self._catalogue, world, expects=False, steady=self._steady)
+        play = Play(self._catalogue, world, expects=False, steady=self._steady, bindings=self._bindings)
         names = Names(self._started)
         try:
             failures = begin(self._catalogue, self._script, world, play, given=given)
@@ -179,6 +208,11 @@ class Table:
 
 
 _BREACHES = {"invariant", "illegal-state", "ambiguous", "unclassified", "duplicate-key", "undeclared-move"}
+
+
+def _uses(step: Step) -> frozenset[str]:
+    """The kept values that a step takes."""
+    return frozenset[str]().union(*(references(value) for value in (*step.with_.values(), step.at)))
 
 
 def _sessions(steps: Sequence[Numbered]) -> dict[str | None, list[int]]:

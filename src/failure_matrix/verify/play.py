@@ -10,6 +10,7 @@ from failure_matrix.database.classify import Situation
 from failure_matrix.evidence.records import Failure, FailureKind
 from failure_matrix.verify import breaches, clock
 from failure_matrix.verify.acting import Acting, Impossible, Trouble
+from failure_matrix.verify.bind import Bindings
 from failure_matrix.verify.entry import Entry, Numbered, describe
 from failure_matrix.verify.hiding import Secrets
 from failure_matrix.verify.judge import Court, Standing
@@ -34,14 +35,22 @@ class Play:
     it does not look again after a step that can have committed nothing.
     """
 
-    def __init__(self, catalogue: Catalogue, world: World, *, expects: bool = True, steady: bool = False) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        world: World,
+        *,
+        expects: bool = True,
+        steady: bool = False,
+        bindings: Bindings | None = None,
+    ) -> None:
         self._catalogue = catalogue
         self._world = world
         self._expects = expects
         self._steady = steady
         self._ledger = Ledger(catalogue)
         self._looker = Looker(catalogue)
-        self._acting = Acting(catalogue, world, self._ledger, expects=expects)
+        self._acting = Acting(catalogue, world, self._ledger, bindings or Bindings(catalogue), expects=expects)
         self.secrets = Secrets(catalogue)
         self._tainted: set[str] = set()  # names under which values of hidden columns are kept
         self.situation: Situation | None = None
@@ -88,7 +97,7 @@ class Play:
         expected, observed = "no error", str(why)
         match why:
             case NotKept():
-                kind, expected, observed = "keep", "a value for each name", "none"
+                kind, expected, observed = "keep", why.expected, "none"
             case Impossible():
                 kind, expected, observed = "waits", "a step that sets it free before this one", "none"
             case Trouble():
@@ -100,15 +109,17 @@ class Play:
 
     def _judge(self, entry: Entry, released: Sequence[Entry]) -> None:
         self.secrets.bound(entry.parameters)
-        entry.secret = frozenset(
-            name for name, value in entry.step.with_.items() if not references(value).isdisjoint(self._tainted)
-        )
+        if self._tainted:
+            entry.secret = frozenset(
+                name for name, value in entry.step.with_.items() if not references(value).isdisjoint(self._tainted)
+            )
         for other in (entry, *released):
             if other.answer is not None:
                 self.secrets.answered(other.answer)
             if other.late is not None:
                 limit = f"{other.late:g} s"
-                self._fail(other, "time-limit", f"no answer within {limit}", f"an answer within {limit}", "cancelled")
+                observed = "it ran on, waiting for no session of the scenario, and was cancelled"
+                self._fail(other, "time-limit", f"no answer within {limit}", f"an answer within {limit}", observed)
         if self._expects:
             court = self._court(entry)
             if entry.step.waits is not None or entry.waits:

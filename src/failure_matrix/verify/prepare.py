@@ -34,21 +34,21 @@ def make_template(catalogue: Catalogue, server: Server) -> str:
 
 def run_schema(connection: Connection, text: str, place: Place, origin: str | None) -> None:
     """One item of the schema in its own transaction. Raises CatalogueInvalid."""
+    of = f" of {origin}" if origin else ""
     try:
         connection.query(text)
     except ServerError as error:
         line = "" if error.position is None else f" at line {text.count(chr(10), 0, error.position) + 1}"
-        raise CatalogueInvalid(
-            (
-                Finding(
-                    place=place,
-                    rule="schema-rejected",
-                    severity=Severity.ERROR,
-                    message=f"PostgreSQL rejects the schema{line}{f' of {origin}' if origin else ''}: {error}",
-                    hint="mend this SQL; each item of schema runs in its own transaction",
-                ),
-            )
-        ) from error
+        what = f"PostgreSQL rejects the schema{line}{of}: {error}"
+        raise _schema_rejected(place, what, "mend this SQL; each item of schema runs in its own transaction") from error
+    if connection.in_transaction:
+        hint = "end it with COMMIT, or leave BEGIN out: each item of schema runs in its own transaction"
+        raise _schema_rejected(place, f"this item of the schema{of} leaves a transaction open", hint)
+
+
+def _schema_rejected(place: Place, message: str, hint: str) -> CatalogueInvalid:
+    found = Finding(place=place, rule="sql-rejected", severity=Severity.ERROR, message=message, hint=hint)
+    return CatalogueInvalid((found,))
 
 
 def give(connection: Connection, stores: Stores, given: Given) -> None:

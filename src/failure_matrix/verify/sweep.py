@@ -206,11 +206,14 @@ class _Visit:
             return Assessment(outcome=Outcome.CANNOT_CALL, note=f"its row gives no {', '.join(missing)}")
         asked = with_stores(self._catalogue, f"SELECT * FROM (\n{sql.text}\n) AS caller")
         try:
-            result = self._connection.query(*bound(asked, sources))
+            result = self._connection.execute(replace(_request(asked, sources), prepared=f"caller {caller}"))
         except ServerError as error:
             return Assessment(outcome=Outcome.CANNOT_CALL, wrong=f"the caller {caller} cannot be asked: {error}")
         if not result.rows:
             return Assessment(outcome=Outcome.NO_SUCH_CALLER)
+        if len(result.rows) > 1:
+            many = f"its SQL gives {len(result.rows)} rows, and a caller is one"
+            return Assessment(outcome=Outcome.CANNOT_CALL, wrong=f"the caller {caller} cannot be asked: {many}")
         return dict(zip(result.columns, result.rows[0], strict=True))
 
     def _try(self, id: str, action: Action, sources: Mapping[str, Scalar]) -> Try:

@@ -17,6 +17,10 @@ Kept = Mapping[str, Scalar]
 class NotKept(Exception):
     """A name without a value: no step that ran kept it, or nothing gives it. ``str()`` says which and why."""
 
+    def __init__(self, message: str, expected: str) -> None:
+        super().__init__(message)
+        self.expected = expected
+
 
 def substitute(value: Scalar, kept: Kept) -> Scalar:
     """The value with each ``$name`` replaced; a value that is one ``$name`` keeps its type."""
@@ -41,7 +45,7 @@ def references(value: Scalar) -> frozenset[str]:
 
 def _find(name: str, kept: Kept) -> Scalar:
     if name not in kept:
-        raise NotKept(f"'${name}' was kept by no step that ran")
+        raise NotKept(f"'${name}' was kept by no step that ran", f"a step before this one that keeps {name}")
     return kept[name]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import Scenario
@@ -9,7 +10,8 @@ from failure_matrix.evidence.records import Failure, ScenarioRecord, Verdict
 from failure_matrix.site.book import Book, to_scenario
 from failure_matrix.site.replay import Replay, replay
 from failure_matrix.site.standing import Standing, of_item, partly
-from failure_matrix.site.views.transcript import Transcript, failure_words, transcript
+from failure_matrix.site.views.steps import failure_words
+from failure_matrix.site.views.transcript import Transcript, order_transcript, transcript
 from failure_matrix.site.words import Link, Phrase, Strong, Target, count, prose, say
 
 
@@ -26,9 +28,20 @@ class ScenarioHead:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OrderView:
+    """An order that did not hold: as it is told, and step by step."""
+
+    title: str
+    anchor: str
+    text: Phrase
+    transcript: Transcript
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScenarioView:
     head: ScenarioHead
     transcript: Transcript | None  # None where the evidence has no run of it
+    orders: tuple[OrderView, ...]
     replay: Replay | None
 
 
@@ -37,7 +50,8 @@ def scenario(book: Book, id: str) -> ScenarioView:
     record = book.scenario(id)
     return ScenarioView(
         head=_head(book, id, noun, record),
-        transcript=transcript(book, id, noun, record) if record and record.steps else None,
+        transcript=transcript(book, noun, record) if record and record.steps else None,
+        orders=tuple(_orders(book, noun, record)) if record else (),
         replay=replay(book, noun, record) if record and record.steps else None,
     )
 
@@ -48,6 +62,23 @@ def scenario_standing(book: Book, id: str) -> Standing:
     if record and record.verdict is Verdict.INCOMPLETE and not because:
         because = partly(record.orders)
     return of_item(book, f"scenario {id}", book.scenario_verdict(id), because)
+
+
+def _orders(book: Book, noun: Scenario, record: ScenarioRecord) -> Iterator[OrderView]:
+    """The shortest order that failed, and the shortest that broke as it was declared to."""
+    orders = record.orders
+    found = (
+        ("The shortest order that fails", "failing", orders.failing, orders.failed),
+        ("An order that breaks as declared", "breaking", orders.breaking, orders.broke),
+    )
+    for title, anchor, order, number in found:
+        if order is not None:
+            numbers = ", ".join(str(each) for each in order.order)
+            before = (say(" ", failure_words(failure)) for failure in order.failures)
+            text = say(f"Steps {numbers}; one of {count(number, 'such order')}.", *before)
+            yield OrderView(
+                title=title, anchor=anchor, text=text, transcript=order_transcript(book, noun, order, anchor)
+            )
 
 
 def _head(book: Book, id: str, noun: Scenario, record: ScenarioRecord | None) -> ScenarioHead:

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from failure_matrix.catalogue.model import Scenario
-from failure_matrix.catalogue.sql import Kind, tokens
-from failure_matrix.evidence.records import Change, Failure, ScenarioRecord, Seen, StepRecord, Verdict
-from failure_matrix.site.book import Book, to_state
-from failure_matrix.site.words import (
-    Cell,
-    Code,
-    Phrase,
-    Quiet,
-    Strong,
-    clip,
-    count,
-    enumerated,
-    fitting,
-    join,
-    line,
-    prose,
-    say,
-    value,
-    visible,
-)
-
-MOST_KEYS = 6  # lines of the committed column
+from failure_matrix.catalogue.model import Scenario, SessionSetup
+from failure_matrix.evidence.records import OrderRecord, ScenarioRecord, StepRecord, Verdict
+from failure_matrix.site.book import Book
+from failure_matrix.site.views import steps
+from failure_matrix.site.words import Cell, Phrase, Strong, enumerated, join, prose, say, value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +28,8 @@ class GridCell:
 
 @dataclass(frozen=True, kw_only=True)
 class GridRow:
-    number: int
+    number: int  # as the catalogue lists the step, 0 for what was given
+    anchor: str
     clock: str
     cells: tuple[GridCell, ...]
     committed: Cell
@@ -56,10 +38,6 @@ class GridRow:
     session: str
     does: Phrase
     shows: Phrase
-
-    @property
-    def anchor(self) -> str:
-        return f"step-{self.number}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,238 +48,120 @@ class Transcript:
     not_run: str
 
 
-def transcript(book: Book, id: str, noun: Scenario, record: ScenarioRecord) -> Transcript:
-    titles = {**book.catalogue.sessions, **noun.sessions}
-    acting = {step.in_ for step in record.steps if step.in_ is not None}
-    names = (*(name for name in titles if name in acting), *sorted(acting - titles.keys()))
-    rows = [_given(book, record, names)]
-    clock = record.steps[0].at or ""
-    waiting: dict[int, int] = {}  # column -> the last row of its wait
-    for step in record.steps:
-        rows.append(_row(book, record, step, names, waiting, clock))
-        clock = step.at or clock
+def transcript(book: Book, noun: Scenario, record: ScenarioRecord) -> Transcript:
+    """The steps as they are listed."""
+    grid = _Grid(book, record.steps, {**book.catalogue.sessions, **noun.sessions}, "step")
     return Transcript(
-        caption=f"Steps of {id}",
-        sessions=tuple((name, prose(titles[name].title or "") if name in titles else "") for name in names),
-        rows=tuple(rows),
-        not_run=_not_run(record.not_run),
+        caption=f"Steps of {record.id}",
+        sessions=grid.sessions,
+        rows=(grid.given(steps.states(book, record.given)), *grid.rows()),
+        not_run=steps.not_run(record.not_run),
     )
 
 
-def _given(book: Book, record: ScenarioRecord, names: Sequence[str]) -> GridRow:
-    words = say(Strong("given"))
-    cells = (GridCell(kind="band", session=0, lines=(words,), columns=len(names)),) if names else ()
-    return GridRow(
-        number=0,
-        clock="",
-        cells=cells,
-        committed=_states(book, record.given),
-        verdict=Verdict.VERIFIED,
-        session="",
-        does=say("given"),
-        shows=say(),
-    )
+def order_transcript(book: Book, noun: Scenario, record: OrderRecord, name: str) -> Transcript:
+    """The same steps in another order; ``name`` begins the ids of its rows."""
+    grid = _Grid(book, record.steps, {**book.catalogue.sessions, **noun.sessions}, name)
+    return Transcript(caption=f"Steps in the order {name}", sessions=grid.sessions, rows=tuple(grid.rows()), not_run="")
 
 
-def _row(
-    book: Book, record: ScenarioRecord, step: StepRecord, names: Sequence[str], waiting: dict[int, int], clock: str
-) -> GridRow:
-    covered = {column for column, last in waiting.items() if step.number <= last}
-    does = _does(step, clock)
-    shows = join((*_shows(step), *map(failure_words, step.failures)), "; ")
-    if step.in_ is None:
-        cells = _band(step, names, covered, clock)
-    else:
-        column = names.index(step.in_)
-        cells = tuple(
-            _cell(book, record, step, column, clock) if other == column else GridCell(kind="empty", session=other)
-            for other in range(len(names))
-            if other == column or other not in covered
+class _Grid:
+    """Lays steps out in columns; what waits holds its column until its release."""
+
+    def __init__(
+        self, book: Book, taken: Sequence[StepRecord], titles: Mapping[str, SessionSetup], anchor: str
+    ) -> None:
+        acting = {step.in_ for step in taken if step.in_ is not None}
+        self._book = book
+        self._steps = taken
+        self._anchor = anchor
+        self._place = {step.number: place for place, step in enumerate(taken)}
+        self._names = (*(name for name in titles if name in acting), *sorted(acting - titles.keys()))
+        self.sessions = tuple((name, prose(titles[name].title or "") if name in titles else "") for name in self._names)
+
+    def given(self, committed: Cell) -> GridRow:
+        cells = (GridCell(kind="band", session=0, lines=(say(Strong("given")),), columns=len(self._names)),)
+        return GridRow(
+            number=0,
+            anchor=f"{self._anchor}-0",
+            clock="",
+            cells=cells if self._names else (),
+            committed=committed,
+            verdict=Verdict.VERIFIED,
+            session="",
+            does=say("given"),
+            shows=say(),
         )
-        if _waits(record, step):
-            waiting[column] = step.released_by or step.number
-    return GridRow(
-        number=step.number,
-        clock=value(step.at, 30) if step.at is not None else "",
-        cells=cells,
-        committed=_committed(book, step),
-        verdict=step.verdict,
-        session=step.in_ or "",
-        does=does,
-        shows=shows,
-    )
 
+    def rows(self) -> list[GridRow]:
+        waiting: dict[int, int] = {}  # column -> the last place of its wait
+        clock = self._steps[0].at or "" if self._steps else ""
+        found = []
+        for place, step in enumerate(self._steps):
+            covered = {column for column, last in waiting.items() if place <= last}
+            found.append(self._row(step, covered, clock))
+            if step.in_ is not None and (last := self._released(step)) is not None:
+                waiting[self._names.index(step.in_)] = last
+            clock = step.at or clock
+        return found
 
-def _waits(record: ScenarioRecord, step: StepRecord) -> bool:
-    ran = {each.number for each in record.steps}
-    return (
-        bool(step.waits) and step.released_by is not None and step.released_by in ran and step.released_by > step.number
-    )
+    def _row(self, step: StepRecord, covered: set[int], clock: str) -> GridRow:
+        committed = steps.committed(self._book, step)
+        if step.in_ is None:
+            cells = self._band(step, covered, clock)
+            committed = committed if cells else (steps.does(step, clock), *committed)
+        else:
+            column = self._names.index(step.in_)
+            cells = tuple(
+                self._cell(step, column, clock) if other == column else GridCell(kind="empty", session=other)
+                for other in range(len(self._names))
+                if other == column or other not in covered
+            )
+        return GridRow(
+            number=step.number,
+            anchor=f"{self._anchor}-{step.number}",
+            clock=value(step.at, 30) if step.at is not None else "",
+            cells=cells,
+            committed=committed,
+            verdict=step.verdict,
+            session=step.in_ or "",
+            does=steps.does(step, clock),
+            shows=join((*steps.shows(step), *map(steps.failure_words, step.failures)), "; "),
+        )
 
+    def _released(self, step: StepRecord) -> int | None:
+        """The place of the step that set this one free; None where it did not wait, or until the end."""
+        place = self._place.get(step.released_by or 0)
+        return place if step.waits and place is not None and place > self._place[step.number] else None
 
-def _cell(book: Book, record: ScenarioRecord, step: StepRecord, column: int, clock: str) -> GridCell:
-    says = (_does(step, clock), *_given_values(step))
-    broken = tuple(failure_words(failure) for failure in step.failures)
-    alone = tuple(_alone(book, step))
-    if not _waits(record, step):
+    def _cell(self, step: StepRecord, column: int, clock: str) -> GridCell:
+        does, values = steps.does(step, clock), steps.given_values(step)
+        after = (*steps.alone(self._book, step), *map(steps.failure_words, step.failures))
+        last = self._released(step)
+        if last is None:
+            lines = (*steps.joined(does, steps.shows(step)), *values, *after)
+            return GridCell(kind="step", session=column, name=step.in_ or "", lines=lines)
+        answer = join(steps.answer(step), ", ")
         return GridCell(
-            kind="step",
+            kind="wait",
             session=column,
             name=step.in_ or "",
-            lines=(*_joined(says[0], _shows(step)), *says[1:], *alone, *broken),
+            lines=(say(does, " → ", Strong(f"waits for {enumerated(step.waits)}")), *values),
+            last=(say(f"step {step.released_by} releases it → ", answer), *after),
+            rows=last - self._place[step.number] + 1,
         )
-    on = enumerated(step.waits)
-    assert step.released_by is not None
-    answer = join(_answer(step), ", ")
-    return GridCell(
-        kind="wait",
-        session=column,
-        name=step.in_ or "",
-        lines=(say(says[0], " → ", Strong(f"waits for {on}")), *says[1:]),
-        last=(say(f"step {step.released_by} releases it → ", answer), *alone, *broken),
-        rows=step.released_by - step.number + 1,
-    )
 
-
-def _band(step: StepRecord, names: Sequence[str], covered: set[int], clock: str) -> tuple[GridCell, ...]:
-    """A step of the world, across every column that does not wait."""
-    free = [column for column in range(len(names)) if column not in covered]
-    broken = tuple(failure_words(failure) for failure in step.failures)
-    words = (*_joined(_does(step, clock), _shows(step)), *broken)
-    cells: list[GridCell] = []
-    while free:
-        first = free[0]
-        run = next((n for n, column in enumerate(free) if column != first + n), len(free))
-        cells.append(GridCell(kind="band", session=first, lines=words, columns=run))
-        words, free = (), free[run:]
-    return tuple(cells)
-
-
-def _joined(does: Phrase, shows: Iterable[Phrase]) -> Cell:
-    found = join(shows, ", ")
-    return (say(does, " → ", found) if found else does,)
-
-
-def _does(step: StepRecord, clock: str) -> Phrase:
-    match step.verb:
-        case "do" | "event":
-            effect = (
-                f" {clip(value(step.text, 60), 60)}"
-                if step.verb == "event" and step.text and "\n" not in step.text
-                else ""
-            )
-            return say(f"{step.verb} ", Code(step.name or ""), Quiet(effect) if effect else "")
-        case "sql":
-            return say("sql ", Code(clip(_uncommented(step.text) or "nothing", 80)))
-        case "at":
-            by = list(dict.fromkeys(by for change in step.moves for by in change.by))
-            events = f", event {enumerated(by)}" if by else ""
-            return say(Strong(f"clock {value(clock, 30) or '?'} → {value(step.at, 30)}"), events)
-        case _:
-            return say(f"{step.verb} ", clip(value(step.text or step.name or "", 60), 60))
-
-
-def _uncommented(sql: str) -> str:
-    """SQL on one line, without its comments."""
-    kept = ("" if token.kind is Kind.COMMENT else token.text for token in tokens(sql, "numeric"))
-    return visible(" ".join("".join(kept).split()))
-
-
-def _given_values(step: StepRecord) -> Cell:
-    pairs = [f"{name} {value(given, 24)}" for name, given in step.with_.items()]
-    return line(Quiet(fitting(pairs, 90, "value"))) if pairs and step.verb == "do" else ()
-
-
-def _shows(step: StepRecord) -> Iterable[Phrase]:
-    if step.waits:
-        released = f", step {step.released_by} releases it" if step.released_by else ""
-        yield say(Strong(f"waits for {enumerated(step.waits)}"), released)
-    if step.in_ is not None and not (step.waits and step.released_by is None):
-        yield from _answer(step)
-    if step.releases:
-        yield say(f"releases {enumerated(f'step {number}' for number in step.releases)}")
-    if step.breaks:
-        yield say(Strong(f"breaks as declared: {enumerated(step.breaks)}"))
-
-
-def _answer(step: StepRecord) -> Iterable[Phrase]:
-    if step.error:
-        yield say(Strong(f"error {step.error.sqlstate}"), f" {clip(prose(step.error.message), 120)}")
-    elif step.rows is None:
-        yield say(Strong("ok"))
-    else:
-        yield say(Strong(count(step.rows, "row")), Quiet(_rows(step)))
-    for notice in step.notices:
-        yield say(f"notice: {clip(prose(notice), 80)}")
-
-
-def _rows(step: StepRecord) -> str:
-    """The first rows of an answer, as text."""
-    if not step.returns or not step.returns.rows or not step.returns.columns:
-        return ""
-    rows = [
-        ", ".join(f"{column} {value(each, 40)}" for column, each in zip(step.returns.columns, row, strict=False))
-        for row in step.returns.rows[:2]
-    ]
-    more = f"; and {len(step.returns.rows) - 2} more" if len(step.returns.rows) > 2 else ""
-    return f": {clip('; '.join(rows), 160)}{more}"
-
-
-def _alone(book: Book, step: StepRecord) -> Iterable[Phrase]:
-    """What only one session sees: after the step, in its own transaction."""
-    for session, seen in step.seen_by.items():
-        for each in seen:
-            yield say(Quiet(f"{session} sees {_key(each.subject, each.key)} "), to_state(book, each.state))
-    for change in step.moves:
-        if change.session is not None and change.session not in step.seen_by:
-            yield say(
-                Quiet(f"only {change.session} sees {_key(change.subject, change.key)} "), to_state(book, change.to)
-            )
-
-
-def _committed(book: Book, step: StepRecord) -> Cell:
-    changes = [change for change in step.moves if change.session is None]
-    if not changes:
-        wrote = step.verb in ("do", "sql") and bool(step.rows) and step.in_transaction and not step.error
-        own = wrote and (step.verb == "do" or not (step.returns and step.returns.rows))
-        return line(Quiet("same: not committed yet" if own else "same"))
-    shown = [_change(book, change) for change in changes[:MOST_KEYS]]
-    more = (say(f"and {len(changes) - MOST_KEYS} more"),) if len(changes) > MOST_KEYS else ()
-    return (*shown, *more)
-
-
-def _change(book: Book, change: Change) -> Phrase:
-    key = Quiet(f"{_key(change.subject, change.key)} ")
-    if change.from_ == change.to:
-        return say(key, "stays ", to_state(book, change.to))
-    late = Quiet(f" (late, by {enumerated(change.by)})") if change.late else ""
-    return say(key, to_state(book, change.from_), " → ", to_state(book, change.to), late)
-
-
-def _states(book: Book, seen: tuple[Seen, ...]) -> Cell:
-    if not seen:
-        return line(Quiet("no row"))
-    if len(seen) <= MOST_KEYS:
-        return tuple(say(Quiet(f"{_key(each.subject, each.key)} "), to_state(book, each.state)) for each in seen)
-    numbers = Counter(each.state for each in seen)
-    return tuple(say(f"{number:,} × ", to_state(book, state)) for state, number in numbers.items())
-
-
-def _key(subject: str, key: tuple[str, ...]) -> str:
-    return f"{subject} {', '.join(value(part, 40) for part in key)}"
-
-
-def failure_words(failure: Failure) -> Phrase:
-    """A failure as one line: what happened, expected against seen, where it is written."""
-    message = prose(failure.message).rstrip(".")
-    expected = f"; expected {clip(prose(failure.expected), 120)}" if failure.expected else ""
-    observed = f", seen {clip(prose(failure.observed), 120)}" if failure.observed else ""
-    place = f" ({prose(failure.place)})" if failure.place else ""
-    return say(clip(message, 200), Strong(f"{expected}{observed}"), Quiet(place))
-
-
-def _not_run(numbers: tuple[int, ...]) -> str:
-    if not numbers:
-        return ""
-    span = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    return f"{'Step' if len(numbers) == 1 else 'Steps'} {span} did not run: the scenario ended before."
+    def _band(self, step: StepRecord, covered: set[int], clock: str) -> tuple[GridCell, ...]:
+        """A step of the world, across every column that does not wait; none where all do."""
+        free = [column for column in range(len(self._names)) if column not in covered]
+        lines: Cell = (
+            *steps.joined(steps.does(step, clock), steps.shows(step)),
+            *map(steps.failure_words, step.failures),
+        )
+        cells: list[GridCell] = []
+        while free:
+            first = free[0]
+            run = next((n for n, column in enumerate(free) if column != first + n), len(free))
+            cells.append(GridCell(kind="band", session=first, lines=lines, columns=run))
+            lines, free = (), free[run:]
+        return tuple(cells)
