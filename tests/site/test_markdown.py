@@ -68,12 +68,12 @@ def test_markup_in_a_value_is_text(text: str) -> None:
 @given(st.text(min_size=1))
 def test_any_value_is_text(text: str) -> None:
     wanted = " ".join(visible(text).split())
-    assert shown(f"x {escaped(text)} x") == " ".join(f"x {wanted} x".split())
+    assert shown(f"x {escaped(text)} x").split() == f"x {wanted} x".split()
 
 
 @given(st.text(alphabet="*_`[]()<>#+-.!|~&:@$\\ \n1ab", min_size=1, max_size=12))
 def test_any_markup_is_text(text: str) -> None:
-    assert shown(f"{escaped(text)} x") == " ".join(f"{text} x".split())
+    assert shown(f"{escaped(text)} x").split() == f"{text} x".split()
 
 
 def test_what_would_become_a_link_by_itself_does_not() -> None:

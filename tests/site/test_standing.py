@@ -125,6 +125,21 @@ def test_the_headline_counts_the_rows_below_it() -> None:
     }
 
 
+def test_a_waiver_is_told_by_the_catalogue_or_else_by_the_evidence() -> None:
+    made = builders.changed().model_copy(update={"waivers": {}})
+    for because, lead, why in (
+        (
+            "until 2027-02-28: later",
+            "Waived until 2027-02-28, not proven:",
+            "Not proven; waived until 2027-02-28. Later.",
+        ),
+        ("nobody minds", "Waived, not proven:", "Not proven; waived. Nobody minds."),
+    ):
+        text = render(made, builders.evidence(made, {"leased": ("waived", because)}))["states/leased.md"].decode()
+        assert f"**{lead}**" in text
+        assert f"**{why}**" in text
+
+
 def test_every_state_that_is_not_proven_is_linked_from_the_headline() -> None:
     text = render(builders.catalogue(), builders.evidence())["index.html"].decode()
     banner = text[text.index('<div class="banner') : text.index('<ul class="counts"')]

@@ -25,9 +25,9 @@ def test_one_template_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
 
 
 def test_a_block_without_an_html_form_can_be_given_one(tmp_path: Path) -> None:
-    made = rendered(tmp_path, "html/source.html.j2", "<p id='own'>{{ view.predicate }}</p>")
-    assert "<p id='own'>job.state = &#39;ready&#39;</p>" in made["states/ready.html"]
-    assert "Where this comes from" in made["states/ready.md"]
+    made = rendered(tmp_path, "html/action.html.j2", "<p class='own'>{{ view.sql }}</p>")
+    assert "<p class='own'>UPDATE job SET lease_until = :now + 10" in made["states/leased.html"]
+    assert "## Heartbeat" in made["states/leased.md"]
 
 
 def test_the_style_is_replaced(tmp_path: Path) -> None:

@@ -145,15 +145,20 @@ def partly(orders: Orders) -> str:
     return f"{orders.ran:,} of {orders.exist - orders.impossible:,} orders" if orders.skipped else ""
 
 
+_UNTIL = re.compile(r"until (\d{4}-\d\d-\d\d)(?:: )?")  # as the evidence begins the reason of a waiver
+
+
 def _waived(book: Book, of: str, because: str) -> Standing:
     waiver = book.waivers.get(of)
-    until = f"until {waiver.until}" if waiver else ""
-    reason = prose(waiver.because) if waiver else because
+    said = _UNTIL.match(because)
+    until = waiver.until if waiver else said[1] if said else ""
+    reason = prose(waiver.because) if waiver else because[said.end() :] if said else because
+    waived = f"waived until {until}" if until else "waived"
     return Standing(
         verdict=Verdict.WAIVED,
-        note=until or clip(because, 40),
-        lead=f"Waived {until}, not proven:".replace(" ,", ","),
-        why=_sentences(f"Not proven; waived {until}".rstrip(), reason),
+        note=f"until {until}" if until else clip(reason, 40),
+        lead=f"{waived.capitalize()}, not proven:",
+        why=_sentences(f"Not proven; {waived}", reason),
     )
 
 
