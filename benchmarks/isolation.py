@@ -17,15 +17,18 @@ from pathlib import Path
 
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.database.cluster import Server
+from failure_matrix.evidence.fingerprints import Fingerprints
 from failure_matrix.evidence.records import Verdict
 from failure_matrix.export.spec import spec
-from failure_matrix.verify import prepare, scenario
+from failure_matrix.verify import prepare
 from failure_matrix.verify.entry import Entry
 from failure_matrix.verify.ground import Ground, laid
-from failure_matrix.verify.orders import End, Table, play_orders
+from failure_matrix.verify.lane import lanes
+from failure_matrix.verify.orders import End, Table
 from failure_matrix.verify.probing import ready_probe
 from failure_matrix.verify.script import script
 from failure_matrix.verify.stores import Stores
+from failure_matrix.verify.verification import Verification
 
 TESTER = Path("lib/pgxs/src/test/isolation/isolationtester")  # below an installation's prefix
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -61,28 +64,25 @@ def _ground(catalogue: Catalogue, server: Server) -> Iterator[tuple[Ground, Stor
     server.drop_database(template)
 
 
-def run_ours(catalogue: Catalogue, server: Server, ids: Sequence[str], *, every_step: bool = False) -> int:
+def run_ours(catalogue: Catalogue, server: Server, ids: Sequence[str], *, jobs: int) -> int:
     """Do what ``verify`` does for these scenarios, from the schema to the last order; how many orders ran."""
-    ran = 0
-    with _ground(catalogue, server) as (ground, stores):
-        for id in ids:
-            watch = scenario.Watch(orders=False)
-            listed = scenario.run(catalogue, id, ground, stores, fingerprint="", started=STARTED, watch=watch)
-            table = Table(catalogue, script(catalogue, id), ground, stores, STARTED, every_step=every_step)
-            orders = play_orders(table, ALL)
-            if listed.verdict is not Verdict.VERIFIED or orders.failed:
-                raise Disagreement(f"{id} is {listed.verdict}, {orders.failed} of its orders failed: {listed.because}")
-            ran += orders.ran
-            ground.renew()
-    return ran
+    template = prepare.make_template(catalogue, server)
+    probe = ready_probe(catalogue, server.conninfo(template))
+    fingerprints = Fingerprints(catalogue, server.major)
+    with lanes(catalogue, server, template, probe, fingerprints, STARTED, count=jobs) as laid:
+        records = Verification(catalogue, laid, lambda _: None, orders=True).scenarios(ids, None)
+    server.drop_database(template)
+    for record in records:
+        if record.verdict is not Verdict.VERIFIED:
+            raise Disagreement(f"{record.id} is {record.verdict}: {record.because}")
+    return sum(record.orders.ran for record in records)
 
 
 def possible(catalogue: Catalogue, server: Server, id: str) -> list[Order]:
     """The orders of a scenario that are possible, the listed one included, and how each went."""
     with _ground(catalogue, server) as (ground, stores):
-        unfolded = script(catalogue, id)
-        table = Table(catalogue, unfolded, ground, stores, STARTED)
-        orders = [table.play(tuple(range(1, len(unfolded.own) + 1))), *table.outcomes(ALL)]
+        table = Table(catalogue, script(catalogue, id), ground, stores, STARTED)
+        orders = [table.player.play(table.listed), *table.outcomes(ALL)]
     return [_order(outcome.entries) for outcome in orders if outcome.end is End.HELD]
 
 

@@ -12,6 +12,7 @@ from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.database.answers import Answer, Request, Result, ServerError, Value
 from failure_matrix.database.cluster import Server
 from failure_matrix.database.connection import Connection
+from failure_matrix.database.waiting import wait_for_end
 
 Connect = Callable[[str], Connection]
 
@@ -162,7 +163,7 @@ def test_an_idle_backend_that_is_ended_is_waited_for(connect: Connect) -> None:
     killed, killer = connect("a"), connect("b")
     killed.query("SELECT pg_advisory_lock(1)")
     killer.query("SELECT pg_terminate_backend($1::int)", [killed.pid])
-    killed.wait_for_end()
+    wait_for_end(killed)
     assert killed.lost
     assert killer.query("SELECT pg_try_advisory_lock(1)").rows == (("t",),)
 
@@ -171,7 +172,7 @@ def test_an_idle_backend_that_is_ended_is_waited_for(connect: Connect) -> None:
 def test_a_lost_connection_is_an_error_and_no_traceback(connect: Connect, ask: str) -> None:
     killed, killer = connect("a"), connect("b")
     killer.query("SELECT pg_terminate_backend($1::int)", [killed.pid])
-    killed.wait_for_end()
+    wait_for_end(killed)
     if ask == "send":
         answer = answer_of(killed, "SELECT 1")
         assert answer.lost

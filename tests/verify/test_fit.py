@@ -49,11 +49,11 @@ def found(stage: Stage, queue: str) -> dict[str, Finding]:
         ("states wrongly-observed retention cost", "unknown-column", 'ERROR 42703: column "bytes" does not exist'),
         ("callers nobody", "unknown-column", 'ERROR 42703: column "nobody" does not exist'),
         ("actions unknown-function sql", "unknown-function", "ERROR 42883: function shrink(unknown) does not exist"),
-        ("actions two-types sql", "untyped-parameter", "ERROR 42P08: inconsistent types deduced for parameter $1"),
+        ("actions two-types sql", "untyped-parameter", "ERROR 42P08: inconsistent types deduced for parameter :it"),
         (
             "actions broken-syntax sql",
             "sql-syntax",
-            "ERROR 42601: syntax error at or near \"WHERE\", at 'WHERE id = $1'",
+            "ERROR 42601: syntax error at or near \"WHERE\", at 'WHERE id = :id'",
         ),
         ("actions store-in-action sql", "unknown-relation", 'ERROR 42P01: relation "files" does not exist'),
         ("events wrong-event sql", "unknown-column", 'ERROR 42703: column "ident" does not exist'),

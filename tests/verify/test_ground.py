@@ -150,10 +150,11 @@ def test_what_the_schema_inserted_is_there_again(stage: Stage) -> None:
 def test_a_trigger_on_truncate_is_not_run(stage: Stage) -> None:
     trigger = """
     - |
-      CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'never'; END $$;
-      CREATE TRIGGER no BEFORE TRUNCATE ON app.parent EXECUTE FUNCTION no()
+      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO spoken VALUES (1); RETURN NULL; END $$;
+      CREATE TRIGGER note AFTER TRUNCATE ON app.parent EXECUTE FUNCTION note()
 """
-    look = "\n      - {in: A, sql: SELECT id FROM app.parent, rows: 0}\n"
+    look = "\n      - {in: A, sql: SELECT FROM app.parent, rows: 0}\n      - {in: A, sql: TABLE spoken, rows: 0}\n"
     evidence = stage.prove(SCHEMA % (trigger, alternating({"rows": SPOIL["rows"]}, look)))
     assert [record.because for record in evidence.scenarios] == [None, None]
 
@@ -179,3 +180,30 @@ def test_given_sql_is_for_its_scenario_alone(stage: Stage) -> None:
     evidence = stage.prove(SCHEMA % ("", scenarios))
     assert [record.because for record in evidence.scenarios] == [None, None]
     assert {record.verdict for record in evidence.scenarios} == {Verdict.VERIFIED}
+
+
+def test_what_sessions_held_and_who_of_them_is_gone_is_no_matter_to_the_next(stage: Stage) -> None:
+    scenarios = """
+  held:
+    title: a session's lock, in the session whose turn comes last
+    steps: [{in: C, sql: SELECT 1}, {in: B, sql: SELECT 1}, {in: Z, sql: SELECT pg_advisory_lock(1)}]
+  free-again:
+    title: another session takes it at once
+    steps: [{in: A, sql: "SELECT pg_try_advisory_lock(1)", returns: [[true]]}]
+  idle-ended:
+    title: connections that rest are ended, ours is not
+    steps:
+      - in: A
+        sql: |
+          CREATE TEMPORARY VIEW others AS
+            SELECT pid FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name NOT IN ('observer', 'A');
+          SELECT count(pg_terminate_backend(pid)) > 1 AS many FROM others;
+          DO $$ BEGIN WHILE EXISTS (SELECT FROM others) LOOP PERFORM pg_stat_clear_snapshot(); END LOOP; END $$
+        results: [null, [[true]], null]
+  after-that:
+    title: every session is there
+    steps: [{in: B, sql: SELECT 1}, {in: C, sql: SELECT 1}, {in: Z, sql: SELECT 1}, {in: A, sql: SELECT 1}]
+"""
+    evidence = stage.prove(SCHEMA % ("", scenarios))
+    assert [record.because for record in evidence.scenarios] == [None] * 4

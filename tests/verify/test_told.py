@@ -46,12 +46,16 @@ def test_what_is_hidden_is_nowhere(hidden: Evidence) -> None:
     assert SECRET not in told
     assert SECRET.upper() not in told.replace("1" + SECRET.upper(), "")  # what SQL made of it is another value
     assert OTHER not in told
+    assert "qZ" not in told
     assert "(hidden)" in told
 
 
 def test_only_what_is_hidden_is(hidden: Evidence) -> None:
     records = {record.id: record for record in hidden.scenarios}
     assert [record.because for record in hidden.scenarios[:1]] == [None]
+    short = records["short"].steps[0].returns
+    assert short is not None
+    assert short.rows == (("(hidden)", "5"),)  # a number is not looked for
     first = records["good"].steps[0]
     assert first.returns is not None
     assert first.returns.rows == (("1", "(hidden)", "(hidden)"),)

@@ -81,6 +81,11 @@ def test_the_action_that_did_nothing_is_no_witness(records: dict[str, ScenarioRe
     assert moves(records["a-refused-action-explains-nothing"]) == [("done", ("remove",), "absent", False, None)]
 
 
+def test_a_move_that_stays_needs_a_row(records: dict[str, ScenarioRecord]) -> None:
+    found = [[(move.key, move.to) for move in step.moves] for step in records["a-row-that-stays"].steps]
+    assert found == [[], [(("2",), "ready")]]
+
+
 def test_an_uncommitted_state_comes_and_goes_in_its_own_session(records: dict[str, ScenarioRecord]) -> None:
     assert moves(records["only-its-own-session-sees-it"]) == [
         ("absent", ("create",), "fresh", False, "A"),

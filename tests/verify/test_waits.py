@@ -150,3 +150,11 @@ def test_a_deadlock_has_one_outcome_and_one_evidence(stage: Stage) -> None:
         for record in records.values()
     }
     assert len(seen) == 1
+
+
+def test_where_time_decides_evidence_does_not(good: dict[str, ScenarioRecord]) -> None:
+    decided = good["time-decides-at-its-own-step"].steps
+    assert [(step.waits, step.released_by, step.releases) for step in decided] == [((), None, ())] * 4
+    assert decided[2].error is not None
+    waited = good["time-does-not-decide"].steps
+    assert (waited[2].waits, waited[2].released_by) == (("A",), 4)

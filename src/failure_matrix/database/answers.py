@@ -56,11 +56,12 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One statement to send; with ``prepared`` it is planned once under that name."""
+    """One statement to send; with ``prepared`` it is planned once under that name, ``bare`` wants its rows alone."""
 
     text: str
     values: Sequence[Value] = ()
     prepared: str | None = None
+    bare: bool = False
 
 
 def encoded(values: Sequence[Value]) -> list[bytes]:
@@ -106,15 +107,15 @@ def server_error(result: pq.abc.PGresult) -> ServerError:
     )
 
 
-def result_of(result: pq.abc.PGresult) -> Result:
-    """The rows that a result has."""
-    tag, affected, width = text_of(result.command_status), result.command_tuples, result.nfields
-    if not width:
-        return Result(tag=tag, affected=affected)
+def result_of(result: pq.abc.PGresult, *, bare: bool = False) -> Result:
+    """The rows that a result has, and unless it is to be ``bare`` what they are."""
+    width, value = result.nfields, result.get_value
+    rows = tuple([tuple([_cell(value(r, c)) for c in range(width)]) for r in range(result.ntuples)])
+    if bare:
+        return Result(tag="", rows=rows)
     columns = tuple([text_of(result.fname(i)) for i in range(width)])
     types = tuple([result.ftype(i) for i in range(width)])
-    value = result.get_value
-    rows = tuple([tuple([_cell(value(r, c)) for c in range(width)]) for r in range(result.ntuples)])
+    tag, affected = text_of(result.command_status), result.command_tuples
     return Result(tag=tag, affected=affected, columns=columns, types=types, rows=rows)
 
 

@@ -111,7 +111,7 @@ class Probe:
     def request(self, *, now: Value, inventory: Inventory, previous: Situation | None) -> Request:
         """The probe with its invariants, to send; ``read`` takes what comes back."""
         values = {"now": now, **store_values(inventory), **self._previous_values(previous)}
-        return Request(prepared="probe", text=self.statement.text, values=_bound(self.statement, values))
+        return Request(prepared="probe", text=self.statement.text, values=_bound(self.statement, values), bare=True)
 
     def culprit(
         self, connection: Connection, *, now: Value, inventory: Inventory, previous: Situation | None

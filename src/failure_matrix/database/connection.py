@@ -31,7 +31,6 @@ _COPY = {pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH}
 _ERROR = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
 _GOOD = {pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK}
 _FIELD = pq.DiagnosticField
-_END_LIMIT = 30.0  # seconds that a backend may take to exit once it is told to
 
 
 @dataclass(kw_only=True)
@@ -46,7 +45,7 @@ class Connection:
     """A backend of ours. Text in, text out; nothing is prepared behind the caller's back."""
 
     def __init__(self, conninfo: str, name: str) -> None:
-        self.name = name
+        self.name = self.first_name = name  # the first is what DISCARD ALL makes it again
         self._pg = pq.PGconn.connect(make_conninfo(conninfo, application_name=name).encode())
         if self._pg.status != pq.ConnStatus.OK:
             raise CouldNot("connect to PostgreSQL", self._pg.get_error_message().strip(), "run it again.")
@@ -74,6 +73,18 @@ class Connection:
     def busy(self) -> bool:
         """Something was sent and not all of its answer has been received."""
         return self._pending is not None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the backend of an idle connection is still there, as far as it has said."""
+        while not self.lost and select.select([self._pg.socket], [], [], 0)[0]:  # first its farewell, then the end
+            try:
+                self._pg.consume_input()
+                self._pg.is_busy()  # parses what has arrived
+            except OperationalError:
+                self._lose()
+            self._notice_loss()
+        return not self.lost
 
     @property
     def in_transaction(self) -> bool:
@@ -216,7 +227,8 @@ class Connection:
     def execute(self, request: Request) -> Result:
         """Run what is prepared under a name, planned once for each kind of values. Raises ServerError."""
         name = self._prepare_once(request)
-        return result_of(self._ask(lambda: self._pg.exec_prepared(name.encode(), encoded(request.values))))
+        result = self._ask(lambda: self._pg.exec_prepared(name.encode(), encoded(request.values)))
+        return result_of(result, bare=request.bare)
 
     def together(self, *segments: Sequence[Request]) -> list[Result | ServerError | None]:
         """Send several statements at once and wait for all answers, in order: one round trip.
@@ -235,7 +247,7 @@ class Connection:
                     self._send_in_pipeline(request, name)
                 self._pg.pipeline_sync()
             for segment in segments:
-                answers += [self._next_in_pipeline() for _ in segment]
+                answers += [self._next_in_pipeline(bare=request.bare) for request in segment]
                 self._wait_for_result()  # of the sync
             self._pg.exit_pipeline_mode()
         except OperationalError as exc:
@@ -263,13 +275,13 @@ class Connection:
             self._prepared[kind] = name
         return name
 
-    def _next_in_pipeline(self) -> Result | ServerError | None:
+    def _next_in_pipeline(self, *, bare: bool) -> Result | ServerError | None:
         answer: Result | ServerError | None = None
         while (result := self._wait_for_result()) is not None:
             if result.status in _ERROR:
                 answer = server_error(result)
             elif result.status != pq.ExecStatus.PIPELINE_ABORTED:
-                answer = result_of(result)
+                answer = result_of(result, bare=bare)
         return answer
 
     def _wait_for_result(self) -> pq.abc.PGresult | None:
@@ -282,25 +294,6 @@ class Connection:
         """Ask the server to cancel what runs here; where it can't be asked, the connection will be seen to be lost."""
         with suppress(OperationalError):
             self._pg.get_cancel().cancel()
-
-    def wait_for_end(self) -> None:
-        """Wait until the backend has exited, which closes the socket: only then are its locks free.
-
-        Raises CouldNot where it does not exit.
-        """
-        until = time.monotonic() + _END_LIMIT
-        while not self.lost:
-            try:
-                if not select.select([self._pg.socket], [], [], max(0.0, until - time.monotonic()))[0]:
-                    raise CouldNot(
-                        f"end a session: the backend of {self.name} did not exit within {_END_LIMIT:g} s",
-                        "look at what it runs in pg_stat_activity, and run it again.",
-                    )
-                self._pg.consume_input()
-            except OperationalError:
-                self._lose()
-            else:
-                self._pg.is_busy()  # parses what has arrived, the farewell of the backend
 
     def close(self) -> None:
         self._pg.finish()

@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.database.answers import Answer, Request
 from failure_matrix.database.connection import Connection
 
 FIRST_LOOK, LATEST_FIRST_LOOK = 0.0003, 0.0015  # seconds; most statements have answered by then
 LONGEST_PAUSE = 0.005  # seconds between two looks
+END_LIMIT = 30.0  # seconds that a backend may take to exit
 PREPARED = "a prepared transaction"  # what a session waits for where no session holds the lock
 
 _BLOCKERS = """
@@ -59,7 +61,7 @@ class Observer:
 
     def blockers(self, pids: Collection[int]) -> dict[int, Blockers]:
         array = "{" + ",".join(map(str, pids)) + "}"
-        rows = self.connection.execute(Request(prepared="blockers", text=_BLOCKERS, values=[array])).rows
+        rows = self.connection.execute(Request(prepared="blockers", text=_BLOCKERS, values=[array], bare=True)).rows
         return {int(pid or 0): Blockers(lock=_pids(lock), snapshot=_pids(snapshot)) for pid, lock, snapshot in rows}
 
     def end(self, pid: int) -> None:
@@ -133,6 +135,20 @@ def settle(
             return Settled(waiting=waiting, cancelled=late.cancelled)
         pause = min(max(2 * pause, FIRST_LOOK), LONGEST_PAUSE)
         late.stop([sessions[name] for name in pending if name not in waiting])
+
+
+def wait_for_end(connection: Connection) -> None:
+    """Wait until a backend that was told to has exited, which closes the socket: only then are its locks free.
+
+    Raises CouldNot where it does not exit.
+    """
+    until = time.monotonic() + END_LIMIT
+    while connection.alive:
+        if not select.select([connection.socket], [], [], max(0.0, until - time.monotonic()))[0]:
+            raise CouldNot(
+                f"end a session: the backend of {connection.name} did not exit within {END_LIMIT:g} s",
+                "look at what it runs in pg_stat_activity, and run it again.",
+            )
 
 
 def answers(connections: Iterable[Connection], limit: float) -> None:

@@ -88,7 +88,9 @@ class Acting:
 
     def _settle(self, entry: Entry, free: list[Entry], waited: dict[str, Entry], dies: str | None) -> None:
         step = entry.step
-        until = {*step.releases, *([dies] if dies else [])} if self._expects else {dies}
+        until = {dies, step.in_ if step.waits == ("maybe",) else None}  # whose end is a matter of time
+        if self._expects:
+            until |= set(step.releases)
         limit = _limit(step)
         sent = dict(self._waiting)
         settled = self._world.settle(

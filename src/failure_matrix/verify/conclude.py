@@ -196,6 +196,9 @@ class Conclusion:
         for observation in self.observations:
             if observation.state == id:
                 yield observation.verdict, f"{_observed(observation)}: {observation.because}"
+        ran, exist = len(self._seen.scenarios), len(self._catalogue.scenarios)
+        if ran < exist:  # neither swept nor probed
+            yield Verdict.INCOMPLETE, f"only {ran} of {exist} scenarios ran"
         if self._seen.quick and any(action.subject == subject for action in self._catalogue.actions.values()):
             yield Verdict.INCOMPLETE, QUICK
 

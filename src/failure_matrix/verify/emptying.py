@@ -51,6 +51,7 @@ class Emptying:
             Request(
                 prepared=f"empty {table}",
                 text=f"DELETE FROM {table} AS gone RETURNING gone.ctid, pg_column_size(gone.*)",
+                bare=True,
             )
             for table in self._tables
         ]

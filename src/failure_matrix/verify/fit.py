@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ _RULES = {  # SQLSTATE -> rule, what to do
     "42725": ("untyped-parameter", "PostgreSQL can't tell the parameter's type: write ':name::text', say"),
     "42P08": ("untyped-parameter", "PostgreSQL can't tell its type, or finds two: write ':name::text' each time, say"),
 }
+_POSITION = re.compile(r"\$[0-9]+")
 _OTHER = ("sql-rejected", "mend this SQL: it does not fit the schema, or what is asked of it here")
 
 
@@ -87,15 +89,21 @@ def _try(catalogue: Catalogue, connection: Connection, trial: Trial) -> Finding 
         rule, hint = _RULES.get(error.sqlstate, _OTHER)
         if error.sqlstate == "42601" and len(split_statements(trial.statement.text)) > 1:
             hint = "SQL with parameters is one statement: make it several steps, or a function"
-        near = _near(trial.statement.text, error.position)
+        said = f"{error}{_near(trial.statement.text, error.position)}"
         return Finding(
             place=catalogue.place(*trial.path),
             rule=rule,
             severity=Severity.ERROR,
-            message=f"{' '.join(map(str, trial.path))}: PostgreSQL says {error}{near}",
+            message=f"{' '.join(map(str, trial.path))}: PostgreSQL says {_by_name(said, trial.statement.parameters)}",
             hint=hint,
         )
     return None
+
+
+def _by_name(text: str, parameters: Sequence[str]) -> str:
+    """What the server says of ``$1``, said of the parameter as the catalogue names it."""
+    names = {f"${number}": f":{name}" for number, name in enumerate(parameters, 1)}
+    return _POSITION.sub(lambda position: names.get(position[0], position[0]), text)
 
 
 def _near(text: str, position: int | None) -> str:

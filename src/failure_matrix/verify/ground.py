@@ -16,7 +16,7 @@ from failure_matrix.database.answers import Request, Result, ServerError
 from failure_matrix.database.classify import Probe
 from failure_matrix.database.cluster import Server
 from failure_matrix.database.connection import Connection
-from failure_matrix.database.waiting import Observer, answers
+from failure_matrix.database.waiting import Observer, answers, wait_for_end
 from failure_matrix.verify.emptying import Emptying
 
 CLEAN_UP_LIMIT = 1.0  # seconds for a cancelled statement to end before its backend is ended
@@ -32,7 +32,6 @@ SELECT md5(string_agg(thing, ';' ORDER BY thing)) FROM (
       FROM pg_class WHERE oid >= 16384 AND relpersistence <> 't' AND relnamespace <> 'pg_toast'::regnamespace
     UNION ALL SELECT concat_ws(',', 'attribute', attrelid, attnum, xmin) FROM pg_attribute
                WHERE attrelid IN (SELECT oid FROM pg_class WHERE oid >= 16384 AND relpersistence <> 't')
-    UNION ALL SELECT concat_ws(',', 'default', oid, xmin) FROM pg_attrdef
     UNION ALL SELECT concat_ws(',', 'sequence', seqrelid, xmin) FROM pg_sequence
     UNION ALL SELECT concat_ws(',', 'proc', oid, xmin) FROM pg_proc WHERE oid >= 16384
     UNION ALL SELECT concat_ws(',', 'type', oid, xmin) FROM pg_type
@@ -74,7 +73,7 @@ class Ground:
         self._server = server
         self._template = template
         self.probe = probe
-        self._idle: dict[str, Connection] = {}
+        self._idle: list[Connection] = []  # as good as new, or about to be
         self._change: str | None = None
         self._lay()
         self._sequences = tuple(str(name) for (name,) in self.admin.query(_SEQUENCES).rows)
@@ -107,9 +106,10 @@ class Ground:
     def connection(self, name: str) -> Connection:
         """A connection as good as new, under a session's name. Raises ServerError."""
         while self._idle:
-            connection = self._idle.pop(name if name in self._idle else next(iter(self._idle)))
+            connection = next((each for each in self._idle if each.name == name), self._idle[0])
+            self._idle.remove(connection)
             answers([connection], CLEAN_UP_LIMIT)  # to its DISCARD ALL
-            if connection.lost or connection.busy or connection.in_transaction:
+            if not connection.alive or connection.busy or connection.in_transaction:
                 self._close(connection)
                 continue
             if connection.name != name:
@@ -139,14 +139,15 @@ class Ground:
             else:
                 connection.send(
                     "DISCARD ALL", forget=True
-                )  # it holds nothing that others need: nobody waits for it here
-                self._idle[connection.name] = connection
+                )  # waited for in ``renew``, which has its own to do meanwhile
+                connection.name = connection.first_name
+                self._idle.append(connection)
 
     def _close(self, connection: Connection) -> None:
         if connection.lost:
             return
         self.admin.query("SELECT pg_terminate_backend($1::int)", [connection.pid])
-        connection.wait_for_end()  # its locks must be gone before the tables are emptied
+        wait_for_end(connection)  # its locks must be gone before the tables are emptied
         connection.close()
 
     def renew(
@@ -170,6 +171,7 @@ class Ground:
             expected = (None if any_shape else self._shape, self._emptying.left, self._at, "0")
             if isinstance(found, Result) and found.rows[0] == expected:
                 self._emptying.emptied(answers[: len(empty)])
+                self._forgotten()
                 return answers[len(empty) + len(back) + 1 :]
         try:
             renewed = self._emptied()
@@ -177,7 +179,12 @@ class Ground:
             renewed = False
         if not renewed:
             self._relay()
+        self._forgotten()
         return self.admin.together(*then)
+
+    def _forgotten(self) -> None:
+        """Wait until idle sessions have let go of all, which others would meet: advisory locks outlive transactions."""
+        answers(self._idle, CLEAN_UP_LIMIT)
 
     def same_shape(self) -> bool:
         """Whether the schema is as the template's."""
@@ -188,7 +195,7 @@ class Ground:
 
     def _asks(self, *, any_shape: bool) -> Request:
         shape, name = ("SELECT NULL::text", "changed, of any shape") if any_shape else (_SHAPE, "changed")
-        return Request(prepared=name, text=_changed(shape, self._sequences))
+        return Request(prepared=name, text=_changed(shape, self._sequences), bare=True)
 
     def _emptied(self) -> bool:
         """Empty what was filled, and set sequences back; whether that makes it as new. Raises ServerError."""
@@ -235,7 +242,7 @@ class Ground:
 
     def close(self) -> None:
         """Drop the database."""
-        for connection in (*self._idle.values(), *self._watchers.values()):
+        for connection in (*self._idle, *self._watchers.values()):
             connection.close()
         self._idle.clear()
         try:

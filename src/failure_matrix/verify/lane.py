@@ -43,13 +43,21 @@ class Lane:
         *,
         orders: bool = True,
     ) -> ScenarioRecord:
-        """Play one scenario of a catalogue that has the ground's schema."""
+        """Play one scenario of a catalogue that has the ground's schema, with ``orders`` in all that it asks for."""
         fingerprint = self._fingerprints.fingerprint(self._fingerprints.scenario_rests_on(id))
         watch = scenario.Watch(sweep=sweep, observing=observing, orders=orders)
         try:
             return scenario.run(
                 catalogue, id, self.ground, self._stores, fingerprint=fingerprint, started=self._started, watch=watch
             )
+        finally:
+            self.ground.renew()
+            self._stores.clear()
+
+    def orders(self, catalogue: Catalogue, listed: ScenarioRecord) -> ScenarioRecord:
+        """Play the other orders of a scenario that was played as listed."""
+        try:
+            return scenario.in_all_orders(catalogue, listed, self.ground, self._stores, self._started)
         finally:
             self.ground.renew()
             self._stores.clear()

@@ -11,88 +11,42 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
 from itertools import pairwise
 
 from failure_matrix.catalogue.model import Catalogue, Step
-from failure_matrix.database.answers import Result, ServerError
-from failure_matrix.database.classify import Situation
 from failure_matrix.evidence.records import Failure, OrderRecord, Orders
-from failure_matrix.verify import clock
-from failure_matrix.verify.bind import Bindings
-from failure_matrix.verify.entry import Entry, Numbered
+from failure_matrix.verify.entry import Numbered
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.interleavings import Gaps, Interleavings
-from failure_matrix.verify.naming import Names
-from failure_matrix.verify.play import Impossible, Play, Stop
-from failure_matrix.verify.prepare import insertions, put
-from failure_matrix.verify.script import Script, begin
-from failure_matrix.verify.steady import only_commits_tell
+from failure_matrix.verify.order import End, Order, Outcome, Player
+from failure_matrix.verify.script import Script
 from failure_matrix.verify.stores import Stores
-from failure_matrix.verify.transcript import Transcript
 from failure_matrix.verify.values import references
-from failure_matrix.verify.world import World
 
-Order = tuple[int, ...]  # numbers of steps
 BATCH = 64  # orders that are played before the schema is compared
-
-
-class End(Enum):
-    """How an order ended."""
-
-    HELD = "held"
-    WAITING = "waiting"  # it held, and a step still waited when all had been taken
-    BROKE = "broke"  # just as the scenario's ``breaks`` says
-    FAILED = "failed"
-    IMPOSSIBLE = "impossible"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What came of one order. All orders that begin with ``beginning`` come to the same."""
-
-    end: End
-    beginning: Order
-    alike: int = 1  # how many orders that were not known yet
-    played: bool = True  # it took a server to know
-    entries: tuple[Entry, ...] = ()  # of the steps that were taken
-    record: OrderRecord | None = None  # where something broke
+TRIES = 50  # for each order that is played, so many may be found impossible without
 
 
 class Table:
-    """The orders of one scenario on one ground, which is as new before each of them."""
+    """The orders of one scenario, and what is known of them."""
 
     def __init__(
-        self,
-        catalogue: Catalogue,
-        unfolded: Script,
-        ground: Ground,
-        stores: Stores,
-        started: datetime,
-        *,
-        every_step: bool = False,
+        self, catalogue: Catalogue, unfolded: Script, ground: Ground, stores: Stores, started: datetime
     ) -> None:
-        """``every_step`` looks also after steps that can have committed nothing."""
         self._catalogue = catalogue
-        self._script = unfolded
         self._ground = ground
-        self._stores = stores
-        self._started = started
-        self._steps = {numbered.number: numbered for numbered in unfolded.own}
-        self._interleavings = Interleavings(tuple(_sessions(unfolded.own).values()))
-        self._listed = tuple(self._steps)
-        timed = any(numbered.step.waits == ("maybe",) for numbered in (*unfolded.before, *unfolded.own))
-        self._alike = not timed  # where time decides, orders that begin alike may part
-        self._steady = not every_step and only_commits_tell(catalogue, ground.probe.statement.text, ground.admin)
-        self._careful = False  # compare the schema before each order, not once for many
+        self.player = Player(catalogue, unfolded, ground, stores, started)
+        self._steps = {numbered.number: numbered.step for numbered in unfolded.own}
+        self.listed: Order = tuple(self._steps)
+        sessions = tuple(_sessions(unfolded.own).values())
+        self._interleavings = Interleavings(sessions)
         self._kept = frozenset(name for numbered in unfolded.before for name in numbered.step.keep) | {"now"}
-        self._uses = {number: used for number, numbered in self._steps.items() if (used := _uses(numbered.step))}
-        self._bindings = Bindings(catalogue)
+        self._uses = {number: used for number, step in self._steps.items() if (used := _uses(step))}
         self._following = {  # the step that a session takes next, where it takes the session to take it
             before: after
-            for steps in _sessions(unfolded.own).values()
+            for steps in sessions
             for before, after in pairwise(steps)
-            if self._is_sent(self._steps[after].step)
+            if self._is_sent(self._steps[after])
         }
 
     def _is_sent(self, step: Step) -> bool:
@@ -106,13 +60,13 @@ class Table:
     def outcomes(self, most: int) -> Iterator[Outcome]:
         """Play orders until all are known, or ``most`` were played; the listed one is known from the start."""
         gaps = Gaps(self.exist)
-        gaps.cover(self._interleavings.block(self._listed))
+        gaps.cover(self._interleavings.block(self.listed))
         left = most
         while left > 0:
             before = deepcopy(gaps)
             batch = list(self._batch(gaps, min(left, BATCH)))
-            if not (self._careful or self._ground.same_shape()):
-                gaps, self._careful = before, True  # one of these changed the schema: play them again, each for itself
+            if not (self.player.careful or self._ground.same_shape()):
+                gaps, self.player.careful = before, True  # one of these changed the schema: play each for itself
                 continue
             yield from batch
             played = sum(outcome.played for outcome in batch)
@@ -120,12 +74,15 @@ class Table:
 
     def _batch(self, gaps: Gaps, size: int) -> Iterator[Outcome]:
         played = 0
-        while played < size and (rank := gaps.next()) is not None:
+        for _ in range(size * TRIES):
+            rank = gaps.next()
+            if rank is None or played == size:
+                return
             order = self._interleavings.order(rank)
-            outcome = self._known(order) or self.play(order)
+            outcome = self._known(order) or self.player.play(order)
             played += outcome.played
             yield replace(outcome, alike=gaps.cover(self._interleavings.block(outcome.beginning)))
-            for beginning in self._impossible_beside(outcome) if self._alike else ():
+            for beginning in self._impossible_beside(outcome) if self.player.alike else ():
                 if alike := gaps.cover(self._interleavings.block(beginning)):
                     yield Outcome(end=End.IMPOSSIBLE, beginning=beginning, alike=alike, played=False)
 
@@ -148,66 +105,8 @@ class Table:
         for index, number in enumerate(order):
             if not self._uses.get(number, kept) <= kept:
                 return Outcome(end=End.IMPOSSIBLE, beginning=order[: index + 1], played=False)
-            kept.update(self._steps[number].step.keep)
+            kept.update(self._steps[number].keep)
         return None
-
-    def play(self, order: Order) -> Outcome:
-        """Play one order on ground that is made as new."""
-        given = self._lay()
-        world = World(self._ground, self._stores, self._script.setups)
-        play = Play(self._catalogue, world, expects=False, steady=self._steady, bindings=self._bindings)
-        names = Names(self._started)
-        try:
-            failures = begin(self._catalogue, self._script, world, play, given=given)
-            end = End.FAILED if failures else self._take(order, play)
-        finally:
-            for pid, session in world.backends:
-                names.backend(pid, session)
-            world.close()
-        entries = tuple(entry for entry in play.entries if entry.numbered.number)
-        record = None
-        if end in (End.FAILED, End.BROKE):
-            transcript = Transcript(self._catalogue, play, names)
-            steps = transcript.steps()
-            record = OrderRecord(steps=steps, failures=transcript.told(failures))
-        whole = not self._alike or end in (End.HELD, End.WAITING)
-        return Outcome(end=end, beginning=order if whole else order[: len(entries)], entries=entries, record=record)
-
-    def _lay(self) -> Situation | None:
-        """Make the ground as new; put there what is given and look at it, where one round trip does all that."""
-        self._stores.clear()
-        given, ground = self._script.given, self._ground
-        if given.sql is not None or self._catalogue.settings.clock == "wall":
-            ground.renew(as_new=False, any_shape=not self._careful)
-            return None
-        put(self._stores, given)
-        now, inventory = clock.start(self._catalogue), self._stores.inventory()
-        look = ground.probe.request(now=now, inventory=inventory, previous=None)
-        answers = ground.renew(*insertions(given), [look], as_new=False, any_shape=not self._careful)
-        found = answers[-1]
-        if isinstance(found, Result) and not any(isinstance(answer, ServerError) for answer in answers):
-            return ground.probe.read(found)
-        ground.renew()  # it will fail again, and be told
-        self._stores.clear()
-        return None
-
-    def _take(self, order: Order, play: Play) -> End:
-        for number in order:
-            try:
-                play.play(self._steps[number])
-            except Impossible:
-                return End.IMPOSSIBLE
-            except Stop:
-                return End.BROKE if self._as_declared(play.entries[-1]) else End.FAILED
-        return End.WAITING if play.still_waiting() else End.HELD
-
-    def _as_declared(self, last: Entry) -> bool:
-        """Whether what broke is just what the scenario says, and nothing else went wrong."""
-        breaches = len(last.failures) > 0 and all(failure.kind in _BREACHES for failure in last.failures)
-        return breaches and sorted(last.breaks) == sorted(self._script.scenario.breaks)
-
-
-_BREACHES = {"invariant", "illegal-state", "ambiguous", "unclassified", "duplicate-key", "undeclared-move"}
 
 
 def _uses(step: Step) -> frozenset[str]:

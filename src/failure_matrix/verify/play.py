@@ -102,7 +102,10 @@ class Play:
                 kind, expected, observed = "waits", "a step that sets it free before this one", "none"
             case Trouble():
                 expected, observed = why.expected, why.observed
-        if isinstance(why, NotKept | Impossible) and not self._expects:
+            case ServerError() if self._world.admin.lost:
+                observed = "our own connection, whose application_name is 'observer', was ended"
+        locked = isinstance(why, ServerError) and why.sqlstate == LOCK_NOT_AVAILABLE  # what a caller is asked of
+        if (locked or isinstance(why, NotKept | Impossible)) and not self._expects:
             raise Impossible(str(why)) from why
         self._fail(entry, kind, str(why), expected, observed)
         raise Stop from why

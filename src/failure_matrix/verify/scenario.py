@@ -54,15 +54,17 @@ def run(
         world.close()
     transcript = Transcript(catalogue, play, names)
     record = _record(catalogue, unfolded, transcript, beginning, fingerprint)
-    if unfolded.scenario.orders == "listed" or not watch.orders:
-        return record
-    return _in_all_orders(catalogue, unfolded, record, orders.Table(catalogue, unfolded, ground, stores, started))
+    return in_all_orders(catalogue, record, ground, stores, started) if watch.orders else record
 
 
-def _in_all_orders(
-    catalogue: Catalogue, unfolded: Script, listed: ScenarioRecord, table: orders.Table
+def in_all_orders(
+    catalogue: Catalogue, listed: ScenarioRecord, ground: Ground, stores: Stores, started: datetime
 ) -> ScenarioRecord:
-    """The record with what came of the other orders; where the listed one is broken they are left out."""
+    """Play the other orders too, where the scenario asks for them; where the listed one is broken they are left out."""
+    unfolded = script(catalogue, listed.id)
+    if unfolded.scenario.orders == "listed":
+        return listed
+    table = orders.Table(catalogue, unfolded, ground, stores, started)
     if listed.verdict != Verdict.VERIFIED:
         return listed.model_copy(update={"orders": orders.play_orders(table, 0)})
     seen = orders.play_orders(table, catalogue.settings.most_orders)

@@ -33,13 +33,24 @@ class Verification:
         self._observing = Observing(catalogue)
 
     def scenarios(self, chosen: Sequence[str], sweep: Sweep | None) -> tuple[ScenarioRecord, ...]:
-        """Play them in order on one lane, for the sweep's sake: which situation comes first is evidence."""
+        """Play them in order on one lane, for the sweep's sake: which situation comes first is evidence.
+
+        Their other orders, which sweep nothing, are played on all lanes at once.
+        """
         records = []
         for number, id in enumerate(chosen, 1):
             self._progress(f"scenario {number}/{len(chosen)} {id}")
-            play = self._lanes[0].play
-            records.append(play(self._catalogue, id, sweep, self._observing, orders=self._orders))
-        return tuple(records)
+            records.append(self._lanes[0].play(self._catalogue, id, sweep, self._observing, orders=False))
+        return self._in_all_orders(records) if self._orders else tuple(records)
+
+    def _in_all_orders(self, records: Sequence[ScenarioRecord]) -> tuple[ScenarioRecord, ...]:
+        def play(lane: Lane, record: ScenarioRecord) -> ScenarioRecord:
+            if self._catalogue.scenarios[record.id].orders == "listed":
+                return record
+            self._progress(f"orders of {record.id}")
+            return lane.orders(self._catalogue, record)
+
+        return tuple(parted(self._lanes, records, play))
 
     def observations(self) -> tuple[ObservationRecord, ...]:
         """What the observations gave wherever the scenarios entered their states."""

@@ -9,7 +9,7 @@ from failure_matrix.catalogue.model import Given, SessionSetup
 from failure_matrix.database.answers import Answer, ServerError, Value
 from failure_matrix.database.classify import Situation
 from failure_matrix.database.connection import Connection
-from failure_matrix.database.waiting import Settled, settle
+from failure_matrix.database.waiting import Settled, settle, wait_for_end
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.prepare import give
 from failure_matrix.verify.scripts import Outcome, Script
@@ -106,7 +106,7 @@ class World:
         connection = self.session(name)
         self.admin.query("SELECT pg_terminate_backend($1::int)", [connection.pid])
         if not connection.busy:
-            connection.wait_for_end()
+            wait_for_end(connection)
 
     def look(self, previous: Situation | None) -> Situation:
         """Classify what is committed. Raises ServerError."""
