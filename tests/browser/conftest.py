@@ -20,6 +20,7 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 KINDS = (
     "index",
+    "actions",
     "moves",
     "scenarios",
     "coverage",
@@ -75,7 +76,7 @@ def axe() -> str:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site in which each verdict occurs."""
     path = tmp_path_factory.mktemp("browser") / "site"
-    build(builders.catalogue(), builders.evidence(), path, explain=True)
+    build(builders.catalogue(), builders.tried(), path, explain=True)
     return path
 
 

@@ -184,3 +184,43 @@ def whole(scenario: dict[str, Any]) -> dict[str, Any]:
         "steps": scenario["steps"][:8],
         "not_run": [],
     }
+
+
+def cell(state: str, caller: str, observed: str, verdict: str | None = "verified", **more: Any) -> dict[str, Any]:
+    expected = more.pop("expected", "refused")
+    witness = [{"scenario": "takeover-publish", "step": 6}]
+    return {
+        "state": state, "action": "publish", "caller": caller, "expected": expected, "observed": observed,
+        "verdict": verdict, "witnesses": witness, **more,
+    }  # fmt: skip
+
+
+CELLS = [
+    cell("taken-over", "current", "moved", expected="moved", to=["confirmed-publication"]),
+    cell("taken-over", "former", "refused"),
+    cell("taken-over", "namesake", "refused"),
+    cell("leased", "current", "permitted but unsafe", expected="permitted but unsafe", to=["cancelled"]),
+    cell("leased", "former", "no such caller"),
+    cell("leased", "namesake", "moved", "broken", to=["confirmed-publication"], because="it must be refused"),
+    cell("uncommitted-materialization", "current", "not tried", None, because="open transaction"),
+    cell("absent", "current", "refused"),
+]
+GUARDS: list[dict[str, Any]] = [
+    {
+        "action": "publish", "guard": "epoch = :epoch", "part": "condition", "outcome": "noticed",
+        "verdict": "verified", "noticed_by": ["scenario takeover-publish, step 9: 1 row, expected 0"],
+    },
+    {"action": "publish", "guard": "owner = :owner", "part": "condition", "outcome": "missed", "verdict": "broken"},
+    {"action": "publish", "guard": "sha256 = :digest", "part": "assignment", "outcome": "missed", "verdict": None},
+]  # fmt: skip
+POPULATION: list[dict[str, Any]] = [
+    {
+        "subject": "job", "combinations": 12, "admitted": 8, "hits": {"ready": 3, "leased": 0}, "verdict": "broken",
+        "because": "unclassified: job.epoch 0", "offending": {"job.epoch": "0", "job.owner": None},
+    }
+]  # fmt: skip
+
+
+def tried() -> Evidence:
+    """Evidence in which each verdict occurs, with cells, guards and a population probe."""
+    return evidence(cells=CELLS, guards=GUARDS, population=POPULATION)

@@ -57,6 +57,7 @@ ALLOWED = {
         "g",
         "h1",
         "h2",
+        "h3",
         "head",
         "header",
         "hr",
@@ -145,6 +146,13 @@ def evidence(made: Catalogue, text: str) -> Evidence:
     }
     plain = builders.plain(made, dict.fromkeys(made.states, ("broken", text)))
     plain["scenarios"] = [scenario, builders.takeover_publish()]
+    cell = builders.cell("leased", text, "refused", "broken", because=text)
+    plain["cells"] = [cell, cell | {"state": text, "observed": "moved", "to": [text]}, cell | {"action": text}]
+    guard = builders.GUARDS[0] | {"guard": text, "function": text, "because": text, "noticed_by": [text]}
+    plain["guards"] = [guard, guard | {"noticed_by": [], "outcome": "missed", "verdict": "broken"}]
+    plain["population"] = [
+        builders.POPULATION[0] | {"because": text, "hits": {"ready": 1, text: 1}, "offending": {text: text}}
+    ]
     plain["catalogue"]["fingerprint"] = text
     plain["run"] = {
         **builders.RUN,

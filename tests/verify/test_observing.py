@@ -23,7 +23,7 @@ def test_what_is_hidden_is_not_told(faulty: Proof) -> None:
 
 def test_a_state_is_as_bad_as_its_observations(faulty: Proof) -> None:
     assert faulty.state("ready").verdict is Verdict.BROKEN
-    assert (faulty.state("ready").because or "").startswith("observation 1: it gives no row, at one, step 0")
+    assert (faulty.state("ready").because or "").startswith("observation 2: it gives no row, at one, step 0")
 
 
 def test_they_are_run_at_what_is_given_and_at_each_entry(faulty: Proof) -> None:

@@ -61,9 +61,15 @@ def spoil(file: Path, within: str, old: str, new: str) -> None:
     file.write_text(text.replace(part[0], spoilt))
 
 
-def test_a_guard_that_is_missing_is_noticed(copy: Path, run: Run) -> None:
+@pytest.fixture
+def there(server: Server) -> tuple[str, str]:
+    """The option for a server that is there already, which saves starting one."""
+    return "--dsn", server.conninfo("postgres")
+
+
+def test_a_guard_that_is_missing_is_noticed(copy: Path, run: Run, there: tuple[str, str]) -> None:
     spoil(copy / "actions.yaml", "heartbeat", " AND epoch = :epoch", "")
-    done = run("old-heartbeat", "same-name-old-generation")
+    done = run("old-heartbeat", "same-name-old-generation", *there)
     assert done.returncode == 1
     assert done.stderr == ""
     for said in ("same-name-old-generation", "step 4: A did heartbeat: 1 row, expected 0", "0 rows", "1 row"):
@@ -73,17 +79,17 @@ def test_a_guard_that_is_missing_is_noticed(copy: Path, run: Run) -> None:
     assert done.stdout.splitlines()[-1].endswith("exit 1")
 
 
-def test_predicates_that_overlap_are_ambiguous(copy: Path, run: Run) -> None:
+def test_predicates_that_overlap_are_ambiguous(copy: Path, run: Run, there: tuple[str, str]) -> None:
     spoil(copy / "states" / "1-job.yaml", "expired", r"job\.lease_until <= :now", "job.lease_until <= :now + 10")
-    done = run("first-lease")
+    done = run("first-lease", *there)
     assert done.returncode == 1
     assert "A did acquire: ambiguous: job 1 is in 2 states at once: leased, expired" in " ".join(done.stdout.split())
 
 
-def test_a_move_that_is_missing_is_undeclared(copy: Path, run: Run) -> None:
+def test_a_move_that_is_missing_is_undeclared(copy: Path, run: Run, there: tuple[str, str]) -> None:
     spoil(copy / "actions.yaml", "acquire", "      ready: leased\n", "")
     spoil(copy / "states" / "1-job.yaml", "ready", "      acquire: .*\n", "")  # else it is found without a server
-    done = run("first-lease")
+    done = run("first-lease", *there)
     assert done.returncode == 1
     said = "A did acquire: undeclared: job 1 went ready -> leased; acquire declares no such move"
     assert said in " ".join(done.stdout.split())

@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from failure_matrix.cli import build, check, init, rule, terminal, verify
+from failure_matrix.cli import build, check, export, init, rule, terminal, verify
 
 WRONG, COULD_NOT, BUG, INTERRUPTED = 1, 2, 3, 130
 
@@ -33,6 +33,7 @@ app.command("init")(init.init)
 app.command("check")(check.check)
 app.command("verify")(verify.verify)
 app.command("build")(build.build)
+app.command("export")(export.export)
 app.command("rule")(rule.rule)
 
 

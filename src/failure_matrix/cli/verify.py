@@ -36,18 +36,10 @@ def verify(
         proof.refuse(output)
     proof.refuse_place(output or evidence)
     sound = reading.sound(catalogue)
-    seen = proof.prove(
-        sound,
-        proof.source(dsn, prefix),
-        only=tuple(scenarios or ()),
-        quick=quick,
-        jobs=jobs,
-        fresh=output,
-        kept=evidence,
-    )
+    server, only = proof.source(dsn, prefix), tuple(scenarios or ())
+    seen = proof.prove(sound, server, only=only, quick=quick, jobs=jobs, fresh=output, kept=evidence)
     if verbose and form is options.Format.TEXT:
-        terminal.write(transcript.transcript(seen, terminal.width()))
-        terminal.write([""])
+        terminal.write([*transcript.transcript(seen, terminal.width()), ""])
     short = report.short(seen, sound, require)
     written = str(output or evidence)
     terminal.write(report.render(seen, form, terminal.width(), catalogue=sound, written=written, short=short))

@@ -236,7 +236,7 @@ def to_state(book: Book, id: str) -> Part:
     state = book.catalogue.states.get(id)
     if state:
         return Link(prose(state.title), Target(state_page(id)))
-    return "no row" if id == ABSENT else Code(id)
+    return "no row" if id == ABSENT else Code(prose(id))
 
 
 def to_scenario(book: Book, id: str, text: str = "") -> Part:

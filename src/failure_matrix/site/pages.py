@@ -122,7 +122,9 @@ def _trials(view: TrialsView, home: Link) -> Page:
         for name, table in (("Guards", action.guards), ("Assignments", action.assignments)):
             if table:
                 heading = Heading(text=f"{name} of {action.title}", level=3)
-                blocks.append(Block(template="heading", view=heading, anchor=f"{action.id}.{name.lower()}"))
+                blocks.append(
+                    Block(template="heading", view=heading, anchor=f"{action.id}.{name.lower()}" if action.id else "")
+                )
                 blocks += _tables(table)
     if view.callers:
         blocks.append(Block(template="heading", view=Heading(text="Callers"), anchor="callers"))

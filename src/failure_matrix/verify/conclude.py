@@ -195,7 +195,7 @@ class Conclusion:
                 yield probe.verdict, f"population: {probe.because}"
         for observation in self.observations:
             if observation.state == id:
-                yield observation.verdict, f"{_observed(observation)}: {observation.because}"
+                yield observation.verdict, f"{_numbered(observation)}: {observation.because}"
         ran, exist = len(self._seen.scenarios), len(self._catalogue.scenarios)
         if ran < exist:  # neither swept nor probed
             yield Verdict.INCOMPLETE, f"only {ran} of {exist} scenarios ran"
@@ -222,5 +222,8 @@ def _who(action: str, caller: str | None) -> str:
 
 
 def _observed(record: ObservationRecord) -> str:
-    what = "cost" if record.observation is None else f"observation {record.observation + 1}"
-    return f"{what} {record.state}"
+    return f"{_numbered(record)} {record.state}"
+
+
+def _numbered(record: ObservationRecord) -> str:
+    return "cost" if record.observation is None else f"observation {record.observation + 1}"

@@ -15,7 +15,7 @@ from failure_matrix.verify.prepare import give
 from failure_matrix.verify.scripts import Outcome, Script
 from failure_matrix.verify.stores import Stores
 
-WORLD = "world"  # the session of steps that are in none
+WORLD = "the world"  # the session of steps that are in none
 SET_UP_LIMIT = 10.0  # seconds
 
 

@@ -19,7 +19,7 @@ def guard_doubts(book: Book) -> Iterator[TableRow]:
         if guard.part == "assignment" or guard.verdict is Verdict.VERIFIED:
             continue
         action = book.catalogue.actions.get(guard.action)
-        what = say(Code(visible(guard.guard)), " in ", prose(action.title) if action else guard.action)
+        what = say(Code(visible(guard.guard)), " in ", prose(action.title if action else guard.action))
         badge = say(Badge(guard.verdict)) if guard.verdict else say(guard.outcome)
         why = of_item(book, f"guard {guard.action} {guard.guard}", guard.verdict or Verdict.VERIFIED, guard.because)
         yield TableRow(cells=cells(what, badge, why.why or prose(guard.because or "")), verdict=guard.verdict)

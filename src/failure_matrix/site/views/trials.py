@@ -89,19 +89,21 @@ def _by_action(book: Book) -> dict[str, list[CellRecord]]:
     return found
 
 
-def cell_anchor(state: str, action: str) -> str:
-    return f"{state}--{action}"
+def _anchor(book: Book, state: str, action: str) -> str:
+    """The row's id; none for what the catalogue does not know, whose name may be anything."""
+    known = action in book.catalogue.actions and (state in book.catalogue.states or state == ABSENT)
+    return f"{state}--{action}" if known else ""
 
 
 def _action(book: Book, id: str, records: Sequence[CellRecord]) -> ActionTrials:
     action = book.catalogue.actions.get(id)
-    title = prose(action.title) if action else id
+    title = prose(action.title if action else id)
     states = dict.fromkeys(cell.state for cell in records)
     rows = tuple(_row(book, id, state, [cell for cell in records if cell.state == state]) for state in states)
     table = Table(caption=f"{title} in every state", columns=("State", "What happens", "Seen at"), rows=rows)
     own = [guard for guard in book.evidence.guards if guard.action == id]
     return ActionTrials(
-        id=id,
+        id=id if action else "",
         title=title,
         summary=_about(action),
         table=table,
@@ -113,7 +115,7 @@ def _action(book: Book, id: str, records: Sequence[CellRecord]) -> ActionTrials:
 def _about(action: Action | None) -> Phrase:
     if action is None:
         return say()
-    who = "everyone" if action.permits is None else enumerated(action.permits, "and") or "nobody"
+    who = "everyone" if action.permits is None else enumerated(map(prose, action.permits), "and") or "nobody"
     hazards = [f" Permitted but unsafe: {prose(hazard.because)}." for hazard in action.hazards]
     return say(f"Permits {who}.", *(text.replace("..", ".") for text in dict.fromkeys(hazards)))
 
@@ -131,7 +133,7 @@ def _row(book: Book, action: str, state: str, records: Sequence[CellRecord]) -> 
             tuple(lines),
             tuple(say(to_step(book, each)) for each in list(shown)[:1]),
         ),
-        anchor=cell_anchor(state, action),
+        anchor=_anchor(book, state, action),
         verdict=verdict if verdict is not Verdict.VERIFIED else None,
     )
 
@@ -183,7 +185,7 @@ def _quiet(book: Book, records: Sequence[CellRecord], *, whole: bool) -> Iterato
 
 
 def _who(group: Sequence[CellRecord], of: int) -> str:
-    return enumerated([cell.caller for cell in group if cell.caller]) if of != 1 or group[0].caller else ""
+    return enumerated([prose(cell.caller) for cell in group if cell.caller]) if of != 1 or group[0].caller else ""
 
 
 def _exceptions(book: Book, records: Sequence[CellRecord]) -> Table | None:
@@ -210,7 +212,7 @@ def _exception(book: Book, group: Sequence[CellRecord]) -> TableRow:
     where = say(" → ", join((to_state(book, to) for to in cell.to), " or ")) if cell.to else say()
     seen = say(str(cell.observed), where, *_wrong(book, cell))
     return TableRow(
-        cells=cells(say(state), prose(action.title) if action else cell.action, _who(group, 0) or "anyone", seen),
+        cells=cells(say(state), prose(action.title if action else cell.action), _who(group, 0) or "anyone", seen),
         verdict=cell.verdict if _is_wrong(cell) else None,
     )
 
@@ -242,7 +244,7 @@ def guards_table(book: Book, records: Iterable[GuardRecord], title: str, noun: s
 
 
 def _guard(book: Book, record: GuardRecord) -> TableRow:
-    where = f" in {record.function}" if record.function else ""
+    where = f" in {prose(record.function)}" if record.function else ""
     why = record.noticed_by[0] if record.noticed_by else record.because or ""
     wrong = record.verdict not in (Verdict.VERIFIED, None)
     name = f"guard {record.action} {record.guard}"
