@@ -11,6 +11,7 @@ from failure_matrix.catalogue import scalars, shapes, special
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.catalogue.plan import fields
 from failure_matrix.catalogue.scalars import Shape
+from failure_matrix.catalogue.sources import STYLES, WORDS
 
 Schema = dict[str, Any]
 
@@ -38,8 +39,8 @@ def schema() -> Schema:
 
 def _sql() -> Schema:
     texts: Schema = {"type": "string", "minLength": 1}
-    styles = {"enum": list(special.STYLES)}
-    names = {name: texts for name in special.WORDS if name != "params"}
+    styles = {"enum": list(STYLES)}
+    names = {name: texts for name in WORDS if name != "params"}
     return {
         "anyOf": [
             {"type": ["string", "number"]},

@@ -88,9 +88,9 @@ class Acting:
 
     def _settle(self, entry: Entry, free: list[Entry], waited: dict[str, Entry], dies: str | None) -> None:
         step = entry.step
-        until = {dies, step.in_ if step.waits == ("maybe",) else None}  # whose end is a matter of time
-        if self._expects:
-            until |= set(step.releases)
+        until = {dies}
+        if self._expects:  # time decides, or a cancel is on its way: evidence must not depend on who was faster
+            until |= {*step.releases, step.in_ if step.waits == ("maybe",) else None}
         limit = _limit(step)
         sent = dict(self._waiting)
         settled = self._world.settle(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from failure_matrix.catalogue.model import Scalar, Step
 from failure_matrix.database.answers import Answer, Value
@@ -49,6 +50,11 @@ class Entry:
     @property
     def step(self) -> Step:
         return self.numbered.step
+
+    @cached_property
+    def where(self) -> str:
+        """The step in a few words."""
+        return describe(self.step)
 
     @property
     def session(self) -> str | None:

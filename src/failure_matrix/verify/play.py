@@ -11,7 +11,7 @@ from failure_matrix.evidence.records import Failure, FailureKind
 from failure_matrix.verify import breaches, clock
 from failure_matrix.verify.acting import Acting, Impossible, Trouble
 from failure_matrix.verify.bind import Bindings
-from failure_matrix.verify.entry import Entry, Numbered, describe
+from failure_matrix.verify.entry import Entry, Numbered
 from failure_matrix.verify.hiding import Secrets
 from failure_matrix.verify.judge import Court, Standing
 from failure_matrix.verify.ledger import Ledger
@@ -231,7 +231,7 @@ class Play:
 
         return Court(
             step=entry.step,
-            where=describe(entry.step),
+            where=entry.where,
             place=place,
             kept=self.kept,
             hidden=self.secrets.names,
