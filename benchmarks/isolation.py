@@ -24,7 +24,8 @@ from failure_matrix.verify import prepare
 from failure_matrix.verify.entry import Entry
 from failure_matrix.verify.ground import Ground, laid
 from failure_matrix.verify.lane import lanes
-from failure_matrix.verify.orders import End, Table
+from failure_matrix.verify.order import End
+from failure_matrix.verify.orders import Table
 from failure_matrix.verify.probing import ready_probe
 from failure_matrix.verify.script import script
 from failure_matrix.verify.stores import Stores
@@ -92,7 +93,7 @@ def _order(entries: Sequence[Entry]) -> Order:
     return Order(
         steps=tuple(entry.numbered.number for entry in entries),
         waited=frozenset(entry.numbered.number for entry in entries if entry.waits),
-        freed=frozenset((waited, by) for waited, by in freed if by is not None),
+        freed=frozenset(freed),
         deadlock="40P01" in errors,
     )
 
