@@ -13,6 +13,7 @@ from failure_matrix.catalogue.sql import Kind, significant, tokens
 _QUOTE = "quote it or use a block (a | after the colon, the text indented below); a comment has a space after its #"
 _COMMA = "a comma ends a value inside { } and [ ]: quote it or use a block"
 _BLANK = (" ", "\t")
+_GOES_ON = re.compile(r"(and|or|but|nor)\s")
 _COMMENT = re.compile(r"([ \t]+)#([^\r\n]*)")
 _READS_ON = re.compile(r"\s*[\w.:$'\"]+\s*(=|<|>|!|\b(and|or|is|in|then)\b)", re.IGNORECASE)  # an operand, an operator
 
@@ -58,6 +59,12 @@ def cut_pair(key: Node, value: Node, before: Node | None) -> Finding | None:
         return rest_of(key, before)
     name = _short(key.text)
     return finding("cut-scalar", key.place, f"'{name}' has no value", f"write '{name}: null', or quote what it ends")
+
+
+def cut_item(item: Node, before: Node | None) -> Finding | None:
+    """Find an item of a flow list that goes on with the sentence of the one before it."""
+    words = isinstance(item, Word) and item.plain and _GOES_ON.match(item.text)
+    return rest_of(item, before) if words and isinstance(item, Word) and isinstance(before, Word) else None
 
 
 def rest_of(key: Word, before: Word) -> Finding:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from failure_matrix.catalogue.cuts import cut_empty, cut_pair, rest_of
+from failure_matrix.catalogue.cuts import cut_empty, cut_item, cut_pair, rest_of
 from failure_matrix.catalogue.nodes import Items, Node, Pairs, Word
 from failure_matrix.catalogue.reading import INVALID, KEY, Reading, Trail, say
 from failure_matrix.catalogue.rulebook import close_to, nearest
@@ -37,6 +37,8 @@ class ListShape:
         for number, item in enumerate(node.items):
             reading.places.nodes[*path, number] = item
             before = len(reading.findings)
+            if node.flow:
+                reading.keep(cut_item(item, node.items[number - 1] if number else None))
             values.append(self.item.read(reading, item, (*path, number)))
             if node.flow and any(found.rule == "cut-scalar" for found in reading.findings[before:]):
                 return INVALID  # what follows is its rest

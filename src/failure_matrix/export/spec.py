@@ -186,7 +186,22 @@ def _sessions(lines: Sequence[_Line], setups: Mapping[str, SessionSetup]) -> Ite
         # the number keeps two names apart that differ only in what a name here cannot have
         text = f"session {_word(name) if _word(name) == name and name[:1].isalpha() else f'session_{number}'}\n"
         text += _block("setup", ";\n".join(parts)) if parts else ""
-        yield text + "".join(_block(f"step {line.name}", line.sql) for line in lines if line.session == name)
+        own = [line for line in lines if line.session == name]
+        text += "".join(_block(f"step {line.name}", line.sql) for line in own)
+        yield text + (_block("teardown", "ROLLBACK") if _leaves_open([line.sql for line in own]) else "")
+
+
+def _leaves_open(statements: Sequence[str]) -> bool:
+    """Whether a transaction is open after these; the teardown would wait for it for ever."""
+    left = False
+    for sql in statements:
+        for statement in split_statements(sql):
+            words = [token.text.lower() for token in significant(statement, "none")[:2]] or [""]
+            if words[0] in ("begin", "start"):
+                left = True
+            elif words[0] in ("commit", "end", "abort") or (words[0] in ("rollback", "prepare") and words[1:] != ["to"]):
+                left = False
+    return left
 
 
 def _permutations(writer: _Writer, orders: str | Sequence[Sequence[int]]) -> Iterator[str]:
