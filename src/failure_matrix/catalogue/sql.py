@@ -69,42 +69,46 @@ _FOLD = str.maketrans(_UPPER, _UPPER.lower())  # PostgreSQL folds only ASCII let
 _START = r"[A-Za-z_\x80-\U0010ffff]"
 _WORD = rf"{_START}[A-Za-z_0-9$\x80-\U0010ffff]*"
 _TAG = rf"(?:{_START}[A-Za-z_0-9\x80-\U0010ffff]*)?"
-_LINE = r"--[^\n\r]*"
+# No possessive quantifiers: Python 3.11 before 3.11.5 loses its place where one fails half-way. So a repeat that
+# must not give anything back is written out, ends in a look-ahead, or stands last.
+_LINE = r"--[^\n\r]*(?=[\n\r]|\Z)"
 # a string goes on after white space that holds a line end; comments may stand there too
-_GAP = rf"(?:[ \t\f\v]|{_LINE})*+[\n\r](?:[ \t\n\r\f\v]|{_LINE}[\n\r])*+'"
+_GAP = rf"(?:[ \t\f\v]|{_LINE})*[\n\r](?:[ \t\n\r\f\v]|{_LINE}[\n\r])*'"
 _DIGITS = r"[0-9](?:_?[0-9])*"
 _OPERATOR = r"~!@#^&|`?+\-*/%<>="
 _LOOSE = frozenset("~!@#^&|`?%")  # an operator with one of these may end in + or -
 
 
-def _string(prefix: str, inside: str) -> str:
-    return rf"{prefix}'{inside}*+'(?:{_GAP}{inside}*+')*+"
+def _string(prefix: str, plain: str, pairs: str = "''") -> str:
+    """A quoted string with its continuations; a quote that begins a pair does not end it."""
+    inside = rf"{plain}*(?:(?:{pairs}){plain}*)*'(?!')"
+    return rf"{prefix}'{inside}(?:{_GAP}{inside})*"
 
 
 def _table(style: ParameterStyle) -> re.Pattern[str]:
     """Build the scanner of one parameter style: the first alternative that matches wins."""
-    operator = rf"(?:(?!/\*|--)[{_OPERATOR}])++"
+    operator = rf"(?:(?!/\*|--)[{_OPERATOR}])+"
     parameter = r"(?!)"
     if style == "named":
         parameter = rf":{_WORD}"
     elif style == "pyformat":
         parameter = r"%\([^()]+\)s"
-        operator = rf"(?:%%|(?!/\*|--|%\()[{_OPERATOR}])++"
+        operator = rf"(?:%%|(?!/\*|--|%\()[{_OPERATOR}])+"
     alternatives = (
-        (Kind.SPACE, r"[ \t\n\r\f\v]++"),
+        (Kind.SPACE, r"[ \t\n\r\f\v]+"),
         (Kind.COMMENT, rf"{_LINE}|/\*"),  # the end of /* is looked for by hand: such comments nest
         (
             Kind.STRING,
             "|".join(
                 (
-                    _string("[eE]", r"(?:[^\\']|\\.|'')"),
+                    _string("[eE]", r"[^\\']", r"\\.|''"),
                     _string("[bBxX]", r"[^']"),
-                    _string("(?:[uU]&|[nN])?", r"(?:[^']|'')"),
+                    _string("(?:[uU]&|[nN])?", r"[^']"),
                 )
             ),
         ),
         (Kind.BODY, rf"\$(?P<tag>{_TAG})\$.*?\$(?P=tag)\$"),
-        (Kind.QUOTED, r'(?:[uU]&)?"(?:[^"]|"")*+"'),
+        (Kind.QUOTED, r'(?:[uU]&)?"[^"]*(?:""[^"]*)*"(?!")'),
         (Kind.UNFINISHED, rf"(?:(?:[eEbBxXnN]|[uU]&)?'|(?:[uU]&)?\"|\${_TAG}\$).*"),
         (Kind.WORD, _WORD),
         (Kind.NUMBER, r"0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+"),
