@@ -130,7 +130,10 @@ class Tester:
             raise Disagreement(f"isolationtester ended with {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
-    def close(self) -> None:
+    def __enter__(self) -> Tester:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._server.drop_database(self._database)
 
 

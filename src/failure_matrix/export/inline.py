@@ -60,8 +60,8 @@ def _piece(token: Token, sql: Sql, values: Mapping[str, Scalar]) -> str:
             return literal(_value(token.text[1:], values))
         case Kind.COMMENT:
             return " " if token.text.startswith("/*") else ""  # a line end follows the other kind
-        case Kind.STRING | Kind.BODY | Kind.QUOTED if "}" in token.text:
-            return _braceless(token)
+        case Kind.STRING | Kind.BODY | Kind.QUOTED:
+            return braceless(token)
         case Kind.OPERATOR if sql.params == "pyformat":
             return token.text.replace("%%", "%")
         case _ if "}" in token.text:
@@ -79,8 +79,11 @@ def _value(name: str, values: Mapping[str, Scalar]) -> Scalar:
 _PIECE = re.compile(r"'((?:[^']|'')*)'")
 
 
-def _braceless(token: Token) -> str:
+def braceless(token: Token) -> str:
+    """A string or a name without a brace that closes. Raises CannotExport."""
     text = token.text
+    if "}" not in text:
+        return text
     match token.kind, text[:1].upper():
         case Kind.BODY, _:
             tag = text.index("$", 1) + 1

@@ -10,10 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from failure_matrix.catalogue.model import Action, Catalogue, Event, Given, Scalar, SessionSetup, Sql, Step
+from failure_matrix.catalogue.sql import significant
+from failure_matrix.evidence.schema import split_statements
 from failure_matrix.export.inline import CannotExport, inline, literal
 from failure_matrix.export.teardown import undo
 
 WORLD = "world"
+_ENDINGS = ("commit", "rollback")  # events that are there without being declared
 _EXPECTS = (
     "rows", "returns", "results", "error", "notice", "waits", "releases", "then", "seen_by", "breaks",
 )  # fmt: skip
@@ -45,13 +48,34 @@ class _Writer:
     now: Scalar = 0
     left_out: list[str] = field(default_factory=list)
     lines: list[_Line] = field(default_factory=list)
+    begin: dict[str, str] = field(default_factory=dict)  # session -> what sets it up
+
+    def schema(self) -> list[str]:
+        """The schema, an item each; what cannot be written is left out."""
+        items = (self._inline(f"schema {n}", sql) for n, sql in enumerate(self.catalogue.settings.schema_, 1))
+        return [item for item in items if item is not None]
+
+    def setups(self, setups: Mapping[str, SessionSetup]) -> None:
+        """Add what sets sessions up."""
+        for name, setup in setups.items():
+            isolation = f"SET default_transaction_isolation = '{setup.isolation}'" if setup.isolation else None
+            own = self._inline(f"session {name}", setup.setup) if setup.setup is not None else None
+            if isolation or own:
+                self.begin[name] = ";\n".join(part for part in (isolation, own) if part)
+
+    def _inline(self, where: str, sql: Sql) -> str | None:
+        try:
+            return inline(sql, {})
+        except CannotExport as reason:
+            self.left_out.append(f"{where}: {reason}")
+            return None
 
     def step(self, scenario: str, number: int, step: Step) -> None:
         """Add one step, or say why it is left out."""
         own = scenario == self.id
         where = f"step {number}" if own else f"step {number} of {scenario}"
         if step.at is not None:
-            self.now = int(step.at) if re.fullmatch(r"-?\d+", step.at) else step.at
+            self.now = _time(step.at)
         sql, why = _sql(self.catalogue, step, self.now)
         self.left_out += [f"{where}: {reason}" for reason in why]
         if sql is not None:
@@ -65,34 +89,48 @@ def spec(catalogue: Catalogue, id: str, *, orders: Sequence[Sequence[int]] | Non
     chain = [id]
     while (earlier := catalogue.scenarios[chain[0]].after) is not None:
         chain.insert(0, earlier)
-    writer = _Writer(catalogue=catalogue, id=id)
-    for each in chain:
-        for number, step in enumerate(catalogue.scenarios[each].steps, 1):
-            writer.step(each, number, step)
+    writer = _Writer(catalogue=catalogue, id=id, now=_start(catalogue))
     setups = dict(catalogue.sessions)
     for each in chain:
         setups |= catalogue.scenarios[each].sessions
-    scenario = catalogue.scenarios[id]
+        for number, step in enumerate(catalogue.scenarios[each].steps, 1):
+            writer.step(each, number, step)
+    writer.setups(setups)
     given, lost = _given(catalogue.scenarios[chain[0]].given)
     drops, forever = undo(catalogue.settings.schema_)
     writer.left_out += [*lost, *(f"teardown: what '{text} …' does is not undone" for text in forever)]
-    expecting = [number for number, step in enumerate(scenario.steps, 1) if any(getattr(step, key) for key in _EXPECTS)]
-    if expecting:
-        writer.left_out.append(
-            f"what steps expect: {', '.join(map(str, expecting))}; isolationtester prints what they gave"
-        )
+    scenario = catalogue.scenarios[id]
     blocks = [
-        *(_block("setup", inline(sql, {})) for sql in catalogue.settings.schema_),
-        *(_block("setup", sql) for sql in given),
+        *(_block("setup", sql) for sql in (*writer.schema(), *given)),
         *(_block("teardown", sql) for sql in (";\n".join(drops),) if drops),
-        *_sessions(writer.lines, setups),
+        *_sessions(writer.lines, writer.begin),
         *_permutations(writer, scenario.orders if orders is None else orders),
     ]
-    head = [f"{id}: {scenario.title}", "Written by matrix export spec. It leaves out:", *writer.left_out]
-    if not writer.left_out:
-        head[1] = "Written by matrix export spec."
-    text = "".join(f"# {' '.join(line.split())}\n" for line in head) + "\n" + "\n".join(blocks)
-    return Spec(scenario=id, text=text, left_out=tuple(writer.left_out))
+    expecting = [number for number, step in enumerate(scenario.steps, 1) if _expects(step)]
+    if expecting:
+        listed = ", ".join(map(str, expecting))
+        writer.left_out.append(f"what steps expect: {listed}; isolationtester prints what they gave")
+    return Spec(scenario=id, text=_head(writer, scenario.title) + "\n".join(blocks), left_out=tuple(writer.left_out))
+
+
+def _expects(step: Step) -> bool:
+    return any(getattr(step, key) not in (None, (), {}) for key in _EXPECTS)
+
+
+def _head(writer: _Writer, title: str) -> str:
+    lines = [f"{writer.id}: {title}", "Written by matrix export spec." + (" It leaves out:" if writer.left_out else "")]
+    return "".join(f"# {' '.join(line.split())}\n" for line in (*lines, *writer.left_out)) + "\n"
+
+
+def _start(catalogue: Catalogue) -> Scalar:
+    """What the clock says before any step: 0, or the first time where times are no whole numbers."""
+    times = (step.at for scenario in catalogue.scenarios.values() for step in scenario.steps if step.at is not None)
+    first = _time(next(times, "0"))
+    return first if isinstance(first, str) and "$" not in first else 0
+
+
+def _time(written: str) -> int | str:
+    return int(written) if re.fullmatch(r"-?[0-9]+", written) else written
 
 
 def _sql(catalogue: Catalogue, step: Step, now: Scalar) -> tuple[str | None, list[str]]:
@@ -103,8 +141,10 @@ def _sql(catalogue: Catalogue, step: Step, now: Scalar) -> tuple[str | None, lis
     noun: Action | Event | None = None
     if step.do is not None:
         noun = catalogue.actions[step.do]
+    elif step.event in _ENDINGS and step.sql is None:
+        return step.event.upper(), []
     elif step.event is not None:
-        noun = catalogue.events[step.event]
+        noun = catalogue.events.get(step.event)
     if noun is not None and noun.store is not None:
         why.append(f"the effect on a store, {noun.store.verb} {noun.store.target}")
     sql = step.sql or (noun.sql if noun is not None else None)
@@ -174,18 +214,12 @@ def _block(kind: str, sql: str) -> str:
     return f"{kind} {{ {sql} }}\n" if "\n" not in sql else f"{kind} {{\n{sql}\n}}\n"
 
 
-def _sessions(lines: Sequence[_Line], setups: Mapping[str, SessionSetup]) -> Iterator[str]:
+def _sessions(lines: Sequence[_Line], begin: Mapping[str, str]) -> Iterator[str]:
     names = list(dict.fromkeys(line.session for line in lines))
     for number, name in enumerate(names, 1):
-        setup = setups.get(name)
-        parts = []
-        if setup is not None and setup.isolation is not None:
-            parts.append(f"SET default_transaction_isolation = '{setup.isolation}'")
-        if setup is not None and setup.setup is not None:
-            parts.append(inline(setup.setup, {}))
         # the number keeps two names apart that differ only in what a name here cannot have
         text = f"session {_word(name) if _word(name) == name and name[:1].isalpha() else f'session_{number}'}\n"
-        text += _block("setup", ";\n".join(parts)) if parts else ""
+        text += _block("setup", begin[name]) if name in begin else ""
         own = [line for line in lines if line.session == name]
         text += "".join(_block(f"step {line.name}", line.sql) for line in own)
         yield text + (_block("teardown", "ROLLBACK") if _leaves_open([line.sql for line in own]) else "")
@@ -196,11 +230,11 @@ def _leaves_open(statements: Sequence[str]) -> bool:
     left = False
     for sql in statements:
         for statement in split_statements(sql):
-            words = [token.text.lower() for token in significant(statement, "none")[:2]] or [""]
-            if words[0] in ("begin", "start"):
+            words = [token.text.lower() for token in significant(statement, "none")[:2]]
+            if words[:1] in (["begin"], ["start"]):
                 left = True
-            elif words[0] in ("commit", "end", "abort") or (words[0] in ("rollback", "prepare") and words[1:] != ["to"]):
-                left = False
+            elif words[:1] in (["commit"], ["end"], ["abort"], ["rollback"]) or words == ["prepare", "transaction"]:
+                left = left and words == ["rollback", "to"]
     return left
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from failure_matrix.catalogue.model import Sql
 from failure_matrix.catalogue.sql import Kind, Token, significant
+from failure_matrix.evidence.schema import split_statements
+from failure_matrix.export.inline import CannotExport, braceless
 
 _DROPPED = {
     "table": "TABLE", "view": "VIEW", "sequence": "SEQUENCE", "type": "TYPE", "domain": "DOMAIN", "schema": "SCHEMA",
@@ -40,33 +42,17 @@ def undo(schema: Sequence[Sql]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     drops: list[str] = []
     lost: list[str] = []
     for item in schema:
-        for words in _statements(significant(item.text, item.params)):
-            made = _made(words)
+        for statement in split_statements(item.text):
+            words = [token for token in significant(statement, "none") if token.text != ";"]
+            try:
+                made = _made(words)
+            except CannotExport:
+                made = None
             if made is None:
                 lost.append(" ".join(token.text for token in words[:4]))
             elif made:
                 drops.append(made)
     return tuple(reversed(drops)), tuple(lost)
-
-
-def _statements(found: Sequence[Token]) -> Iterator[list[Token]]:
-    """Parted at semicolons; a body that stands between BEGIN ATOMIC and END is one with its statement."""
-    words: list[Token] = []
-    depth = 0
-    for token in found:
-        word = token.name if token.kind is Kind.WORD else ""
-        if word == "atomic" or (word == "case" and depth):
-            depth += 1
-        elif word == "end" and depth:
-            depth -= 1
-        if token.text == ";" and not depth:
-            if words:
-                yield words
-            words = []
-        else:
-            words.append(token)
-    if words:
-        yield words
 
 
 def _made(words: Sequence[Token]) -> str | None:
@@ -94,10 +80,10 @@ def _made(words: Sequence[Token]) -> str | None:
 
 
 def _name(words: Sequence[Token], at: int) -> tuple[str, int]:
-    parts = [words[at].text]
+    parts = [braceless(words[at])]
     while at + 2 < len(words) and words[at + 1].text == ".":
         at += 2
-        parts.append(words[at].text)
+        parts.append(braceless(words[at]))
     return ".".join(parts), at + 1
 
 
@@ -113,5 +99,5 @@ def _arguments(words: Sequence[Token], at: int) -> str:
         elif depth == 1 and token.text == ",":
             kept = True
         if kept:
-            pieces.append(token.text)
+            pieces.append(braceless(token))
     return " ".join(pieces) + ")" if pieces else "()"
