@@ -131,7 +131,8 @@ def test_waiting_and_release(stage: Stage) -> None:
     assert stage.run("B", LOCK).waiting == {"B": ("A",)}
     assert stage.run("C", LOCK).waiting == {"B": ("A",), "C": ("A", "B")}
     assert stage.run("A", UNLOCK).waiting == {"C": ("B",)}
-    assert stage.answered == ["A", "A", "B"]
+    assert stage.answered[0] == "A"
+    assert sorted(stage.answered[1:]) == ["A", "B"]  # whom it sets free may be the first to answer
     assert stage.run("B", UNLOCK).waiting == {}
 
 
