@@ -65,6 +65,8 @@ def test_gaps_are_what_is_not_covered(total: int, covers: list[tuple[int, int]])
         ranks = range(first, first + width)
         assert gaps.cover(ranks) == len(left & set(ranks))
         left -= set(ranks)
+        for wanted in (ranks, range(first - 5, first + width + 5)):
+            assert gaps.first(wanted) == min(left & set(wanted), default=None)
     while (rank := gaps.next()) is not None:
         assert rank in left
         assert gaps.cover(range(rank, rank + 1)) == 1

@@ -62,10 +62,10 @@ NOT_STEADY = {
 
 def _tells(server: Server, catalogue: Catalogue) -> bool:
     name = prepare.make_template(catalogue, server)
-    asked = ready_probe(catalogue, server.conninfo(name)).statement.text
+    probe = ready_probe(catalogue, server.conninfo(name))
     connection = Connection(server.conninfo(name), "steady")
     try:
-        return only_commits_tell(catalogue, asked, connection)
+        return only_commits_tell(catalogue, probe, connection)
     finally:
         connection.close()
         server.drop_database(name)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from failure_matrix.catalogue.model import ABSENT, Catalogue, Scalar, Step
+from failure_matrix.database.answers import Answer
 from failure_matrix.database.waiting import PREPARED
 from failure_matrix.verify import clock
 from failure_matrix.verify.bind import Bindings, Bound, event_deed
@@ -16,6 +19,7 @@ from failure_matrix.verify.stores import EffectRefused
 from failure_matrix.verify.values import substitute
 from failure_matrix.verify.world import WORLD, Ended, World
 
+_COMMITTING = (End.COMMIT, End.PREPARE, End.COMMIT_PREPARED, End.ROLLBACK_PREPARED)
 _CLOSING = (End.COMMIT, End.ROLLBACK, End.PREPARE)
 SHORTEST_LIMIT = 0.001  # seconds; none at all would cancel what is not sent yet
 DEFAULT_LIMIT = 10.0  # seconds a step may run without waiting for another session
@@ -208,7 +212,7 @@ class Acting:
         entry.in_transaction = self._world.sessions[ended.session].in_transaction
         found = list(endings(outcome.answer.results, bound.text or "")) if bound and not bound.values else []
         committed = any(ending.end is End.COMMIT for ending in found)
-        if found or not entry.in_transaction:
+        if not _committed_nothing(found, entry.in_transaction, outcome.answer):
             self.committed_nothing = False
         deed = bound.deed if bound and (committed or not outcome.did_nothing) else None
         if deed is not None and (entry.session is None or (outcome.effect and entry.in_transaction)):
@@ -244,6 +248,13 @@ class Acting:
             state = self._standing.get((bound.deed.subject or "", own), ABSENT)
             states = (state,) if isinstance(state, str) and state != ABSENT else ()
         return Blame(states=states, actions=(action,))
+
+
+def _committed_nothing(found: Sequence[Ending], in_transaction: bool, answer: Answer) -> bool:
+    """Whether all that the script did is still open, or was rolled back."""
+    if any(ending.end in _COMMITTING for ending in found):
+        return False
+    return in_transaction or (answer.last is not None and answer.last.tag == End.ROLLBACK and answer.error is None)
 
 
 def _limit(step: Step) -> float:

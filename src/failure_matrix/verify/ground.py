@@ -7,11 +7,12 @@ cannot give the same: the schema itself inserted rows, or a scenario changed the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
 from failure_matrix.catalogue.findings import CouldNot
+from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.database.answers import Request, Result, ServerError
 from failure_matrix.database.classify import Probe
 from failure_matrix.database.cluster import Server
@@ -80,6 +81,7 @@ class Ground:
         self._shape, filled, self._at, _ = self.admin.query(_changed(_SHAPE, self._sequences)).rows[0]
         self._start = self.sequences()
         self._emptying = Emptying(self.admin)
+        self._remembered: dict[int, tuple[Catalogue, bool]] = {}
         self._moved: Sequence[tuple[str | None, ...]] = ()
         self._seeded = filled is not None or self._ask(_ON_TRUNCATE) != "0"
 
@@ -228,6 +230,13 @@ class Ground:
     def _relay(self) -> None:
         self.close()
         self._lay()
+
+    def remembered(self, catalogue: Catalogue, ask: Callable[[Catalogue, Probe, Connection], bool]) -> bool:
+        """What ``ask`` says of the database as it is when it is as new; asked once for each catalogue."""
+        kept = self._remembered.get(id(catalogue))
+        if kept is None or kept[0] is not catalogue:
+            kept = self._remembered[id(catalogue)] = (catalogue, ask(catalogue, self.probe, self.admin))
+        return kept[1]
 
     def change(self, sql: str) -> None:
         """Make the database differ from the template by this SQL, until ``undo_change``. Raises ServerError."""

@@ -78,6 +78,15 @@ class Gaps:
             heapq.heappop(self._widest)
         return None
 
+    def first(self, ranks: range) -> int | None:
+        """The first of these that nothing has covered."""
+        at = max(bisect_right(self._firsts, ranks.start) - 1, 0)
+        for first in self._firsts[at : at + 2]:
+            found = max(first, ranks.start)
+            if found < min(self._ends[first], ranks.stop):
+                return found
+        return None
+
     def cover(self, ranks: range) -> int:
         """Cover these; how many were new."""
         new = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -52,6 +52,9 @@ class Outcome:
     record: OrderRecord | None = None  # where something broke
 
 
+Otherwise = Callable[[Order], Order | None]
+
+
 class Player:
     """Plays orders of one scenario, one after another."""
 
@@ -67,37 +70,49 @@ class Player:
         timed = any(numbered.step.waits == ("maybe",) for numbered in (*unfolded.before, *unfolded.own))
         self.alike = not timed  # where time decides, orders that begin alike may part
         self.careful = False  # compare the schema before each order, not once for many
-        self._steady = only_commits_tell(catalogue, ground.probe.statement.text, ground.admin)
+        self._steady = ground.remembered(catalogue, only_commits_tell)
         self._bindings = Bindings(catalogue)
+        self._rows = insertions(unfolded.given) if unfolded.given.sql is None else []
+        self._start = clock.start(catalogue)
 
-    def play(self, order: Order) -> Outcome:
-        """Play one order on ground that is made as new."""
+    def play(self, order: Order, otherwise: Otherwise = lambda _: None) -> Outcome:
+        """Play one order on ground that is made as new.
+
+        Where its next step is impossible, ``otherwise`` is told how far it came, that step included, and may name
+        another order that begins with the steps taken; so what was played is not in vain.
+        """
         given = self._lay()
         world = World(self._ground, self._stores, self._script.setups)
+        world.now = self._start
         play = Play(self._catalogue, world, expects=False, steady=self._steady, bindings=self._bindings)
-        names = Names(self._started)
         failures: list[Failure] = []
+        beginning: Order = ()
         try:
             failures += begin(self._catalogue, self._script, world, play, given=given)
-            end = End.FAILED if failures else self._take(order, play)
+            end, beginning = (End.FAILED, ()) if failures else self._take(order, play, otherwise)
         except Impossible as why:
             failures.append(self._other_beginning(why))
             end = End.FAILED
         finally:
-            for pid, session in world.backends:
-                names.backend(pid, session)
             world.close()
-        entries = tuple(entry for entry in play.entries if entry.numbered.number)
+        entries = tuple([entry for entry in play.entries if entry.numbered.number])
+        blind = bool(entries) and entries[-1].standing is None
         record = None
+        if end in (End.FAILED, End.BROKE) or (blind and end is not End.IMPOSSIBLE):
+            record, end = self._told(play, world, failures, end)
+        beginning = beginning if self.alike else order
+        return Outcome(end=end, beginning=beginning, entries=entries, record=record)
+
+    def _told(self, play: Play, world: World, failures: list[Failure], end: End) -> tuple[OrderRecord, End]:
+        """The record of an order that did not hold; one that held as far as it could be looked at failed."""
+        names = Names(self._started)
+        for pid, session in world.backends:
+            names.backend(pid, session)
         transcript = Transcript(self._catalogue, play, names)
-        if end in (End.HELD, End.WAITING) and entries and entries[-1].standing is None:
+        if end in (End.HELD, End.WAITING):
             failures += [failure for failure in transcript.unsettled() if failure.kind == "could-not-look"]
             end = End.FAILED
-        if end in (End.FAILED, End.BROKE):
-            steps = transcript.steps()
-            record = OrderRecord(steps=steps, failures=transcript.told(failures))
-        whole = not self.alike or end in (End.HELD, End.WAITING)
-        return Outcome(end=end, beginning=order if whole else order[: len(entries)], entries=entries, record=record)
+        return OrderRecord(steps=transcript.steps(), failures=transcript.told(failures)), end
 
     def _other_beginning(self, why: Impossible) -> Failure:
         """What it begins after did not go as it did before the listed order."""
@@ -119,9 +134,11 @@ class Player:
             ground.renew(as_new=False, any_shape=not self.careful)
             return None
         put(self._stores, given)
-        now, inventory = clock.start(self._catalogue), self._stores.inventory()
-        look = ground.probe.request(now=now, inventory=inventory, previous=None)
-        answers = ground.renew(*insertions(given), [look], as_new=False, any_shape=not self.careful)
+        look = ground.probe.request(now=self._start, inventory=self._stores.inventory(), previous=None)
+        try:
+            answers = ground.renew(*self._rows, [look], as_new=False, any_shape=not self.careful)
+        except ServerError:
+            answers = [None]
         found = answers[-1]
         if isinstance(found, Result) and not any(isinstance(answer, ServerError) for answer in answers):
             return ground.probe.read(found)
@@ -129,15 +146,25 @@ class Player:
         self._stores.clear()
         return None
 
-    def _take(self, order: Order, play: Play) -> End:
-        for number in order:
+    def _take(self, order: Order, play: Play, otherwise: Otherwise) -> tuple[End, Order]:
+        """How it ended, and what an order must begin with to end so too."""
+        taken = 0
+        while taken < len(order):
             try:
-                play.play(self._steps[number])
+                play.play(self._steps[order[taken]])
             except Impossible:
-                return End.IMPOSSIBLE
+                play.entries.pop()  # nothing has been done
+                beginning = order[: taken + 1]
+                other = otherwise(beginning) if self.alike else None
+                if other is None:
+                    return End.IMPOSSIBLE, beginning
+                order = other
             except Stop:
-                return End.BROKE if self._as_declared(play.entries[-1]) else End.FAILED
-        return End.WAITING if play.still_waiting() else End.HELD
+                end = End.BROKE if self._as_declared(play.entries[-1]) else End.FAILED
+                return end, order[: taken + 1]
+            else:
+                taken += 1
+        return End.WAITING if play.still_waiting() else End.HELD, order
 
     def _as_declared(self, last: Entry) -> bool:
         """Whether what broke is just what the scenario says, and nothing else went wrong."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 
 from failure_matrix.catalogue.model import Catalogue, Step
@@ -79,12 +80,21 @@ class Table:
             if rank is None or played == size:
                 return
             order = self._interleavings.order(rank)
-            outcome = self._known(order) or self.player.play(order)
+            elsewhere: list[Outcome] = []
+            outcome = self._known(order) or self.player.play(order, partial(self._otherwise, gaps, elsewhere))
             played += outcome.played
+            yield from elsewhere
             yield replace(outcome, alike=gaps.cover(self._interleavings.block(outcome.beginning)))
             for beginning in self._impossible_beside(outcome) if self.player.alike else ():
                 if alike := gaps.cover(self._interleavings.block(beginning)):
                     yield Outcome(end=End.IMPOSSIBLE, beginning=beginning, alike=alike, played=False)
+
+    def _otherwise(self, gaps: Gaps, found: list[Outcome], beginning: Order) -> Order | None:
+        """Count what begins so as impossible; another order to go on with that is not known yet."""
+        alike = gaps.cover(self._interleavings.block(beginning))
+        found.append(Outcome(end=End.IMPOSSIBLE, beginning=beginning, alike=alike, played=False))
+        rank = gaps.first(self._interleavings.block(beginning[:-1]))
+        return None if rank is None else self._interleavings.order(rank)
 
     def _impossible_beside(self, outcome: Outcome) -> Iterator[Order]:
         """Beginnings that go on, where this one did not, with a session that was waiting just then."""

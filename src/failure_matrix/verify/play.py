@@ -65,10 +65,10 @@ class Play:
         return self._acting.kept
 
     def begin(self, place: Place, situation: Situation | None = None) -> list[Failure]:
-        """Classify what was given, which stands at ``place``, where no look has. Raises ServerError where it cannot."""
-        self._world.now = clock.start(self._catalogue)
-        self._acting.follow_wall()
+        """Classify what was given, which stands at ``place``, unless a look has. Raises ServerError where it cannot."""
         if situation is None:
+            self._world.now = clock.start(self._catalogue)
+            self._acting.follow_wall()
             situation = self._world.look(None)
         self.situation, self._looked = situation, True
         self.secrets.saw(situation)

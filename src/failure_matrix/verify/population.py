@@ -129,6 +129,11 @@ class _Probing:
         self._before: frozenset[KeyText] = frozenset()  # rows that the schema itself inserted
         start = clock.wall(connection) if catalogue.settings.clock == "wall" else clock.start(catalogue)
         self._clocks = self._subject.values.get(CLOCK, (start,))
+        files = product(*(_rows(store, columns) for store, columns in self._stores.items()))
+        self._whole = list(product(files, self._clocks))  # what each combination of the tables is looked at with
+        self._looks = [
+            probe.request_without_invariants(now=now, inventory=self._inventory(more)) for more, now in self._whole
+        ]
 
     def _parted(self) -> tuple[Columns, Columns]:
         """The values by relation: those of tables, and those of stores."""
@@ -160,22 +165,17 @@ class _Probing:
 
     def _with_rows(self, rows: Sequence[Combination], at_once: Sequence[Request], tally: _Tally) -> None:
         """One combination of the tables, with each of the stores and of the clock: in one round trip."""
-        files = list(product(*(_rows(store, columns) for store, columns in self._stores.items())))
-        whole = list(product(files, self._clocks))
-        tally.combinations += len(whole)
+        tally.combinations += len(self._whole)
         before = [_SAVEPOINT, *(insertion(*row) for row in map(self._row, rows) if row is not None), *at_once]
-        looks = [
-            self._probe.request_without_invariants(now=now, inventory=self._inventory(more)) for more, now in whole
-        ]
-        answers = self._connection.together([*before, *looks], _UNDO)[: len(before) + len(looks)]
+        answers = self._connection.together([*before, *self._looks], _UNDO)[: len(before) + len(self._looks)]
         error = next((answer for answer in answers if isinstance(answer, ServerError)), None)
         if error is not None and answers.index(error) < len(before):
             if error.sqlstate.startswith(_NOT_THE_ROW):
                 raise error
             tally.refusal = tally.refusal or error
             return
-        tally.admitted += len(whole)
-        for (more, now), found in zip(whole, answers[len(before) :], strict=True):
+        tally.admitted += len(self._whole)
+        for (more, now), found in zip(self._whole, answers[len(before) :], strict=True):
             values = {column: value for part in (*rows, *more) for column, value in part.items()}
             self._classify({**values, **({CLOCK: now} if CLOCK in self._subject.values else {})}, found, tally)
 

@@ -88,7 +88,8 @@ def insertion(table: str, row: Mapping[str, Scalar]) -> Request:
     columns = ", ".join(map(quoted, row))
     places = ", ".join(f"${number}" for number in range(1, len(row) + 1))
     values = [_untyped(value) for value in row.values()]
-    return Request(text=f"INSERT INTO {relation(table)} ({columns}) VALUES ({places})", values=values)
+    text = f"INSERT INTO {relation(table)} ({columns}) VALUES ({places})"
+    return Request(text=text, values=values, prepared="a row")
 
 
 def relation(table: str) -> str:

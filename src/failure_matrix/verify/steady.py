@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from failure_matrix.catalogue.model import Catalogue, Sql
 from failure_matrix.catalogue.sql import Kind, Token, identifiers, significant
+from failure_matrix.database.classify import Probe
 from failure_matrix.database.connection import Connection
 
 # Functions that depend on nothing but their arguments and settings of the observer, which stay as they are.
@@ -54,8 +55,9 @@ SELECT (SELECT coalesce(bool_and(relkind IN ('r', 'p', 'i', 'I', 'c') AND oid >=
 """
 
 
-def only_commits_tell(catalogue: Catalogue, asked: str, connection: Connection) -> bool:
-    """Whether ``asked``, the probe's SQL, finds the same until something commits. When in doubt, not."""
+def only_commits_tell(catalogue: Catalogue, probe: Probe, connection: Connection) -> bool:
+    """Whether the probe finds the same until something commits. When in doubt, not."""
+    asked = probe.statement.text
     if catalogue.settings.clock == "wall":
         return False
     if any(_COMMIT_BESIDE & identifiers(sql.text) for sql in catalogue.settings.schema_):
