@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,18 +65,36 @@ def _ground(catalogue: Catalogue, server: Server) -> Iterator[tuple[Ground, Stor
     server.drop_database(template)
 
 
-def run_ours(catalogue: Catalogue, server: Server, ids: Sequence[str], *, jobs: int) -> int:
-    """Do what ``verify`` does for these scenarios, from the schema to the last order; how many orders ran."""
-    template = prepare.make_template(catalogue, server)
-    probe = ready_probe(catalogue, server.conninfo(template))
-    fingerprints = Fingerprints(catalogue, server.major)
-    with lanes(catalogue, server, template, probe, fingerprints, STARTED, count=jobs) as laid:
-        records = Verification(catalogue, laid, lambda _: None, orders=True).scenarios(ids, None)
-    server.drop_database(template)
-    for record in records:
-        if record.verdict is not Verdict.VERIFIED:
-            raise Disagreement(f"{record.id} is {record.verdict}: {record.because}")
-    return sum(record.orders.ran for record in records)
+class Runner:
+    """Ours, on databases that are there, as isolationtester's is."""
+
+    def __init__(self, catalogue: Catalogue, server: Server, *, jobs: int) -> None:
+        self._catalogue = catalogue
+        self._server = server
+        self._jobs = jobs
+        self._open = ExitStack()
+
+    def __enter__(self) -> Runner:
+        catalogue, server = self._catalogue, self._server
+        template = prepare.make_template(catalogue, server)
+        self._open.callback(server.drop_database, template)
+        probe = ready_probe(catalogue, server.conninfo(template))
+        fingerprints = Fingerprints(catalogue, server.major)
+        laid = lanes(catalogue, server, template, probe, fingerprints, STARTED, count=self._jobs)
+        self._lanes = self._open.enter_context(laid)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def run(self, ids: Sequence[str]) -> int:
+        """Do what ``verify`` does for these scenarios, as listed and in all orders; how many orders ran."""
+        verification = Verification(self._catalogue, self._lanes, lambda _: None, orders=True)
+        records = verification.scenarios(ids, None)
+        for record in records:
+            if record.verdict is not Verdict.VERIFIED:
+                raise Disagreement(f"{record.id} is {record.verdict}: {record.because}")
+        return sum(record.orders.ran for record in records)
 
 
 def possible(catalogue: Catalogue, server: Server, id: str) -> list[Order]:
@@ -108,7 +126,7 @@ def as_spec(catalogue: Catalogue, id: str, orders: Sequence[Order], *, tables_st
     return text.replace("\nsession ", f"\nteardown {{\n{deletes}\n}}\n\nsession ", 1)
 
 
-class Tester:
+class IsolationTester:
     """isolationtester on a database of its own."""
 
     def __init__(self, catalogue: Catalogue, server: Server, prefix: Path, *, tables_stay: bool) -> None:
@@ -130,7 +148,7 @@ class Tester:
             raise Disagreement(f"isolationtester ended with {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
-    def __enter__(self) -> Tester:
+    def __enter__(self) -> IsolationTester:
         return self
 
     def __exit__(self, *_: object) -> None:

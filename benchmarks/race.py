@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from benchmarks.isolation import Order, Tester, as_spec, compare, possible, printed, run_ours
+from benchmarks.isolation import IsolationTester, Order, Runner, as_spec, compare, possible, printed
 from benchmarks.table import Measured, alternate
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.database.cluster import Server
@@ -33,8 +33,8 @@ class Race:
             for id, orders in self._orders.items():
                 compare(id, orders, list(printed(tester.run(as_spec(catalogue, id, orders, tables_stay=False)))))
 
-    def _tester(self, *, tables_stay: bool) -> Tester:
-        return Tester(self._catalogue, self._server, self._prefix, tables_stay=tables_stay)
+    def _tester(self, *, tables_stay: bool) -> IsolationTester:
+        return IsolationTester(self._catalogue, self._server, self._prefix, tables_stay=tables_stay)
 
     def results(self) -> Iterator[Measured]:
         """Every comparison, as it is made."""
@@ -57,15 +57,16 @@ class Race:
     def _timed(self, *, tables_stay: bool = False, jobs: int = 1) -> dict[str, tuple[float, float]]:
         """Medians of ours and theirs for each part, in seconds."""
         found = {}
-        with self._tester(tables_stay=tables_stay) as tester:
+        runner = Runner(self._catalogue, self._server, jobs=jobs)
+        with self._tester(tables_stay=tables_stay) as tester, runner:
             for part, ids in self._parts.items():
                 texts = [as_spec(self._catalogue, id, self._orders[id], tables_stay=tables_stay) for id in ids]
-                ours = partial(run_ours, self._catalogue, self._server, ids, jobs=jobs)
-                found[part] = alternate(self._rounds, ours, partial(_run_all, tester, texts)).medians
+                ours, theirs = partial(runner.run, ids), partial(_run_all, tester, texts)
+                found[part] = alternate(self._rounds, ours, theirs).medians
         return found
 
 
-def _run_all(tester: Tester, texts: Sequence[str]) -> None:
+def _run_all(tester: IsolationTester, texts: Sequence[str]) -> None:
     for text in texts:
         tester.run(text)
 
