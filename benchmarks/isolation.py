@@ -89,8 +89,8 @@ class Runner:
 
     def run(self, ids: Sequence[str]) -> int:
         """Do what ``verify`` does for these scenarios, as listed and in all orders; how many orders ran."""
-        verification = Verification(self._catalogue, self._lanes, lambda _: None, orders=True)
-        records = verification.scenarios(ids, None)
+        verification = Verification(self._catalogue, self._lanes, lambda _: None)
+        records = verification.in_all_orders(verification.listed(ids, None))
         for record in records:
             if record.verdict is not Verdict.VERIFIED:
                 raise Disagreement(f"{record.id} is {record.verdict}: {record.because}")

@@ -142,7 +142,7 @@ def swept(catalogue: Catalogue, server: Server, *, actions: tuple[str, ...] | No
         template(catalogue, server) as (name, probe),
         lanes(catalogue, server, name, probe, fingerprints, now, count=1) as laid_out,
     ):
-        records = Verification(catalogue, laid_out, lambda _: None, orders=False).scenarios(chosen, found)
+        records = Verification(catalogue, laid_out, lambda _: None).listed(chosen, found)
     run = Run(started="", seconds=0, postgresql="", server="", host="", commit=None, version="")
     seen = Seen(scenarios=records, sweep=found)
     return Proof(conclude(catalogue, server.major, seen, fingerprints, run, today=now.date()))
@@ -155,7 +155,9 @@ def populated(catalogue: Catalogue, server: Server, subject: str) -> PopulationR
     }
     catalogue = catalogue.model_copy(update={"subjects": others})
     with template(catalogue, server) as (name, probe), laid(server, name, probe) as ground:
-        (record,) = Population(catalogue, probe, ground.watcher("population")).run(frozenset(catalogue.states))
+        population = Population(catalogue, probe)
+        population.tally(ground.watcher("population"))
+        (record,) = population.records(frozenset(catalogue.states))
     return record
 
 

@@ -6,6 +6,7 @@ import pytest
 from tests.verify.proving import Proof, Stage, edited, expected, fault, prove
 
 from failure_matrix.evidence.records import Verdict
+from failure_matrix.verify import verify
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,46 @@ scenarios:
 def test_what_only_a_session_sees_is_observed_from_outside(stage: Stage) -> None:
     proof = prove(stage, UNSEEN, quick=True)
     assert [(each.verdict, each.runs) for each in proof.evidence.observations] == [(Verdict.VERIFIED, 1)] * 2
+
+
+OFFERED = """
+catalogue:
+  title: A row that offers nothing
+  schema:
+    - CREATE TABLE job (id bigint PRIMARY KEY, state text NOT NULL DEFAULT 'ready', owner text)
+subjects:
+  job: {key: {id: job.id}, from: job, offers: {owner: job.owner}, show: [job.state]}
+states:
+  ready:
+    subject: job
+    title: Ready
+    when: job.state = 'ready'
+    observe: [{see: nobody holds it, sql: SELECT 1 FROM job WHERE id = :id AND owner IS NOT DISTINCT FROM :owner}]
+  held:
+    subject: job
+    title: Held
+    when: job.state = 'held'
+    final: true
+    observe: [{see: its owner, sql: SELECT 1 FROM job WHERE owner = :owner || '?'}]
+actions:
+  take: {subject: job, title: Take, sql: "UPDATE job SET state = 'held', owner = 'A'", moves: {ready: held}}
+scenarios:
+  first: {title: First, given: {job: [{id: 1}]}, steps: [{in: A, do: take}]}
+  second: {title: Second, given: {job: [{id: 1}]}, steps: [{in: A, sql: SELECT 1}, {in: A, do: take}]}
+"""
+
+
+def test_what_a_row_offers_may_be_null(stage: Stage) -> None:
+    record = prove(stage, OFFERED, quick=True).observation("ready")
+    assert (record.verdict, record.runs) == (Verdict.VERIFIED, 2)
+
+
+def test_the_first_scenario_of_the_catalogue_is_named_whoever_was_faster(stage: Stage) -> None:
+    catalogue = stage.catalogue(OFFERED)
+    one, two = (verify(catalogue, stage.server, quick=True, jobs=jobs) for jobs in (1, 2))
+    assert one.observations == two.observations
+    assert one.scenarios == two.scenarios
+    assert one.observations[1].because == "it gives no row, at first, step 1"
 
 
 def test_costs_are_a_number_and_its_unit(stage: Stage) -> None:

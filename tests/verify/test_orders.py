@@ -36,8 +36,9 @@ def _played(stage: Stage, catalogue: Catalogue, *, jobs: int = 1) -> dict[str, S
         template(catalogue, server) as (name, probe),
         lanes(catalogue, server, name, probe, fingerprints, STARTED, count=jobs) as laid_out,
     ):
-        verification = Verification(catalogue, laid_out, lambda _: None, orders=True)
-        return {record.id: record for record in verification.scenarios(tuple(catalogue.scenarios), None)}
+        verification = Verification(catalogue, laid_out, lambda _: None)
+        listed = verification.listed(tuple(catalogue.scenarios), None)
+        return {record.id: record for record in verification.in_all_orders(listed)}
 
 
 @contextmanager

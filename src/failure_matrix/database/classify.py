@@ -144,7 +144,7 @@ class Probe:
     def request_without_invariants(self, *, now: Value, inventory: Inventory) -> Request:
         """The probe of states alone, to send; ``read`` takes what comes back."""
         values = _bound(self._for_sessions, {"now": now, **store_values(inventory)})
-        return Request(prepared="probe of states", text=self._for_sessions.text, values=values)
+        return Request(prepared="probe of states", text=self._for_sessions.text, values=values, bare=True)
 
     def _previous_values(self, previous: Situation | None) -> dict[str, Value]:
         if previous is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import Catalogue
@@ -17,6 +18,7 @@ from failure_matrix.verify.probing import ready_probe
 from failure_matrix.verify.provenance import Clock
 from failure_matrix.verify.sweep import Sweep
 from failure_matrix.verify.verification import Progress, Verification
+from failure_matrix.verify.witnesses import reachable
 
 
 def verify(
@@ -40,16 +42,18 @@ def verify(
     template = prepare.make_template(catalogue, server)
     probe = ready_probe(catalogue, server.conninfo(template))
     whole = not only and not quick
-    count = jobs if whole else 1
+    count = min(jobs, len(chosen)) if only else min(jobs, 2) if quick else jobs
     with lanes(catalogue, server, template, probe, fingerprints, clock.started, count=count) as laid:
-        verification = Verification(catalogue, laid, progress, orders=not quick)
+        verification = Verification(catalogue, laid, progress)
         sweep = Sweep(catalogue) if whole else None
-        records = verification.scenarios(chosen, sweep)
+        with nullcontext() if only else verification.probing() as population:
+            listed = verification.listed(chosen, sweep)
+        records = listed if quick else verification.in_all_orders(listed)
         seen = Seen(
             scenarios=records,
             observations=verification.observations(),
             sweep=sweep,
-            population=() if only else verification.population(records),
+            population=() if population is None else tuple(population.records(reachable(catalogue, records))),
             guards=() if sweep is None else verification.guards(records, sweep),
             quick=quick,
         )

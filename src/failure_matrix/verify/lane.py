@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from threading import Event, Lock
 from typing import TypeVar
 
 from failure_matrix.catalogue.model import Catalogue
@@ -17,6 +18,7 @@ from failure_matrix.evidence.records import ScenarioRecord
 from failure_matrix.verify import scenario
 from failure_matrix.verify.ground import Ground, laid
 from failure_matrix.verify.observing import Observing
+from failure_matrix.verify.population import Population
 from failure_matrix.verify.stores import Stores
 from failure_matrix.verify.sweep import Sweep
 
@@ -26,13 +28,14 @@ Found = TypeVar("Found")
 
 
 class Lane:
-    """Plays scenarios one after another, each on ground that is as new."""
+    """Plays scenarios, each on ground that is as new; one thread at a time, others wait."""
 
     def __init__(self, ground: Ground, stores: Stores, fingerprints: Fingerprints, started: datetime) -> None:
         self.ground = ground
         self._stores = stores
         self._fingerprints = fingerprints
         self._started = started
+        self._lock = Lock()
 
     def play(
         self,
@@ -46,21 +49,30 @@ class Lane:
         """Play one scenario of a catalogue that has the ground's schema, with ``orders`` in all that it asks for."""
         fingerprint = self._fingerprints.fingerprint(self._fingerprints.scenario_rests_on(id))
         watch = scenario.Watch(sweep=sweep, observing=observing, orders=orders)
-        try:
+        with self._taken():
             return scenario.run(
                 catalogue, id, self.ground, self._stores, fingerprint=fingerprint, started=self._started, watch=watch
             )
-        finally:
-            self.ground.renew()
-            self._stores.clear()
 
     def orders(self, catalogue: Catalogue, listed: ScenarioRecord) -> ScenarioRecord:
         """Play the other orders of a scenario that was played as listed."""
-        try:
+        with self._taken():
             return scenario.in_all_orders(catalogue, listed, self.ground, self._stores, self._started)
-        finally:
-            self.ground.renew()
-            self._stores.clear()
+
+    def tally(self, population: Population, stopped: Callable[[], bool]) -> None:
+        """Insert and classify what the population probe asks for."""
+        with self._taken():
+            population.tally(self.ground.watcher("population"), stopped)
+
+    @contextmanager
+    def _taken(self) -> Iterator[None]:
+        """Have it for oneself; as new afterwards."""
+        with self._lock:
+            try:
+                yield
+            finally:
+                self.ground.renew()
+                self._stores.clear()
 
 
 @contextmanager
@@ -85,6 +97,23 @@ def lanes(
             )
             for number in range(1, count + 1)
         ]
+
+
+@contextmanager
+def beside(work: Callable[[Callable[[], bool]], None]) -> Iterator[None]:
+    """Do ``work`` in a thread of its own during the block, and wait for it at the end.
+
+    What it is called with tells it whether to stop: the block has raised an exception, ^C too.
+    """
+    raised = Event()
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work, raised.is_set)
+        try:
+            yield
+            done.result()
+        except BaseException:
+            raised.set()
+            raise
 
 
 def parted(workers: Sequence[Worker], works: Sequence[Work], do: Callable[[Worker, Work], Found]) -> list[Found]:

@@ -5,13 +5,13 @@ Retention costs are run at the same places: each must give one row, a number and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
 from failure_matrix.catalogue.model import Catalogue, Sql
-from failure_matrix.database.answers import Result, ServerError, Value
+from failure_matrix.database.answers import Request, Result, ServerError, Value
 from failure_matrix.database.classify import KeyText
 from failure_matrix.database.relations import store_values
 from failure_matrix.evidence.records import ObservationRecord, Verdict, Witness
@@ -24,20 +24,23 @@ from failure_matrix.verify.rows import bound, rows_of, with_stores
 from failure_matrix.verify.world import World
 
 COST = -1  # instead of an observation's number
+_READ_ONLY, _ROLLBACK = Request(text="BEGIN READ ONLY"), Request(text="ROLLBACK")
 
 
 @dataclass(kw_only=True)
-class _Tally:
+class Tally:
+    """How often one observation was run, and what was wrong the first time that it was."""
+
     runs: int = 0
     wrong: str | None = None
 
 
 class Observing:
-    """Runs the observations of the states that a scenario begins with and that its steps enter."""
+    """Runs the observations of the states that one scenario begins with and that its steps enter."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._tallies: dict[tuple[str, int], _Tally] = {}
+        self.tallies: dict[tuple[str, int], Tally] = {}
 
     def begin(self, world: World, standing: Standing, witness: Witness) -> None:
         """Run the observations of every state that is there before the first step."""
@@ -57,42 +60,39 @@ class Observing:
 
     def _run_all(self, world: World, entered: Iterable[tuple[str, KeyText, str]], witness: Witness) -> None:
         for subject, key, state in sorted(entered):
-            for number, sql in self._asked(state):
-                wrong = self._run(world, subject, key, number, sql)
+            asked = dict(_asked(self._catalogue, state))
+            for number, found in zip(asked, self._ask(world, subject, key, asked.values()), strict=True):
+                wrong = self._wrong(world, number, found)
                 if wrong is None:
                     continue
-                tally = self._tallies.setdefault((state, number), _Tally())
+                tally = self.tallies.setdefault((state, number), Tally())
                 tally.runs += 1
                 if wrong and tally.wrong is None:
                     tally.wrong = f"{wrong}, at {witness.scenario}, step {witness.step}"
 
-    def _asked(self, state: str) -> Iterator[tuple[int, Sql]]:
-        body = self._catalogue.states[state]
-        for number, observation in enumerate(body.observe):
-            if observation.sql is not None:
-                yield number, observation.sql
-        if body.retention is not None and body.retention.cost is not None:
-            yield COST, body.retention.cost
-
-    def _run(self, world: World, subject: str, key: KeyText, number: int, sql: Sql) -> str | None:
+    def _wrong(self, world: World, number: int, found: Result | ServerError) -> str | None:
         """What is wrong with what it gives, in words, or nothing; None where it could not look."""
-        found = self._ask(world, subject, key, sql)
         if isinstance(found, ServerError):
             return None if found.sqlstate == LOCK_NOT_AVAILABLE else self._told(world, str(found))
         if number == COST:
             return "" if _is_cost(found) else "it gives not one row of a number and its unit"
         return "" if found.rows else "it gives no row"
 
-    def _ask(self, world: World, subject: str, key: KeyText, sql: Sql) -> Result | ServerError:
-        """In a transaction that may not write, as live commands do it."""
-        world.admin.query("BEGIN READ ONLY")
+    def _ask(self, world: World, subject: str, key: KeyText, asked: Collection[Sql]) -> Sequence[Result | ServerError]:
+        """What each gives, in a transaction that may not write, as live commands do it."""
+        if not asked:
+            return ()
         try:
             sources = self._sources(world, subject, key)
-            return world.admin.query(*bound(with_stores(self._catalogue, sql.text), sources))
+            segments = [[_READ_ONLY, self._request(sql, sources)] for sql in asked]
+            answers = world.admin.together(*(part for segment in segments for part in (segment, [_ROLLBACK])))
         except ServerError as error:
-            return error
-        finally:
-            world.admin.query("ROLLBACK")
+            return [error] * len(asked)
+        return [answer for answer in answers[1::3] if answer is not None]  # BEGIN, this, ROLLBACK
+
+    def _request(self, sql: Sql, sources: Mapping[str, Value]) -> Request:
+        text, values = bound(with_stores(self._catalogue, sql.text), sources)
+        return Request(text=text, values=values)
 
     def _told(self, world: World, text: str) -> str:
         """An error without what is hidden, and the same words in every run."""
@@ -102,23 +102,37 @@ class Observing:
 
     def _sources(self, world: World, subject: str, key: KeyText) -> Mapping[str, Value]:
         """The clock, the stores, and what the row gives; of a row that only its session sees, its key."""
+        noun = self._catalogue.subjects[subject]
         sources: dict[str, Value] = {"now": world.now, **store_values(world.stores.inventory())}
         given = dict(rows_of(self._catalogue, subject, world.admin, sources)).get(key, {})
-        return {**sources, **dict(zip(self._catalogue.subjects[subject].key, key, strict=True)), **given}
+        return {**sources, **dict.fromkeys(noun.offers), **dict(zip(noun.key, key, strict=True)), **given}
 
-    def records(self) -> Iterator[ObservationRecord]:
-        """One record for each observation and cost that has SQL."""
-        for state in self._catalogue.states:
-            for number, _ in self._asked(state):
-                tally = self._tallies.get((state, number), _Tally())
-                verdict = Verdict.BROKEN if tally.wrong else Verdict.VERIFIED if tally.runs else Verdict.UNREACHED
-                yield ObservationRecord(
-                    state=state,
-                    observation=None if number == COST else number,
-                    verdict=verdict,
-                    because=tally.wrong or (None if tally.runs else "no scenario gets to its state"),
-                    runs=tally.runs,
-                )
+
+def records(catalogue: Catalogue, observed: Sequence[Observing]) -> Iterator[ObservationRecord]:
+    """One record for each observation and cost that has SQL, from what one scenario after another gave."""
+    for state in catalogue.states:
+        for number, _ in _asked(catalogue, state):
+            found = [each.tallies[state, number] for each in observed if (state, number) in each.tallies]
+            runs = sum(tally.runs for tally in found)
+            wrong = next((tally.wrong for tally in found if tally.wrong), None)
+            verdict = Verdict.BROKEN if wrong else Verdict.VERIFIED if runs else Verdict.UNREACHED
+            yield ObservationRecord(
+                state=state,
+                observation=None if number == COST else number,
+                verdict=verdict,
+                because=wrong or (None if runs else "no scenario gets to its state"),
+                runs=runs,
+            )
+
+
+def _asked(catalogue: Catalogue, state: str) -> Iterator[tuple[int, Sql]]:
+    """The SQL of a state's observations with their numbers, and of its cost."""
+    body = catalogue.states[state]
+    for number, observation in enumerate(body.observe):
+        if observation.sql is not None:
+            yield number, observation.sql
+    if body.retention is not None and body.retention.cost is not None:
+        yield COST, body.retention.cost
 
 
 def _is_cost(found: Result) -> bool:

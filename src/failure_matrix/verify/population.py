@@ -8,9 +8,9 @@ store exist only in the inventory that the probe is given.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 
 from failure_matrix.catalogue.findings import CatalogueInvalid, Finding, Severity
 from failure_matrix.catalogue.model import ABSENT, Catalogue, Scalar, Subject
@@ -28,8 +28,11 @@ from failure_matrix.verify.values import as_text
 
 CLOCK = "$now"
 Combination = Mapping[str, Scalar]  # relation.column, or $now -> value
+Rows = Sequence[Combination]  # one of each table
+Found = Result | ServerError | None
 Columns = dict[str, dict[str, tuple[Scalar, ...]]]  # relation -> column -> values
 
+_AT_ONCE = 32  # combinations of the tables that are sent in one round trip
 _SAVEPOINT = Request(text="SAVEPOINT combination")
 _IMMEDIATE = Request(text="SET CONSTRAINTS ALL IMMEDIATE")  # what a commit would refuse is not admitted
 _UNDO = (Request(text="ROLLBACK TO combination"), Request(text="RELEASE combination"))
@@ -59,22 +62,27 @@ class _Tally:
 
 
 class Population:
-    """Probes one subject after another on a connection of its own."""
+    """Probes one subject after another."""
 
-    def __init__(self, catalogue: Catalogue, probe: Probe, connection: Connection) -> None:
+    def __init__(self, catalogue: Catalogue, probe: Probe) -> None:
         self._catalogue = catalogue
         self._probe = probe
-        self._connection = connection
+        self._tallies: dict[str, _Tally] = {}
 
-    def run(self, reachable: frozenset[str]) -> Iterator[PopulationRecord]:
-        """One record for each subject that has ``values``; ``reachable`` are the states that scenarios reach.
+    def tally(self, connection: Connection, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Insert and classify every combination of every subject that has ``values``, unless it is stopped.
 
         Sequences are left where the rows took them. Raises CatalogueInvalid where ``values`` do not fit the schema.
         """
         for id, subject in self._catalogue.subjects.items():
-            if subject.values:
-                tally = _Probing(self._catalogue, self._probe, self._connection, id).tally()
-                yield self._record(id, tally, reachable)
+            if subject.values and not stopped():
+                probing = _Probing(self._catalogue, self._probe, connection, id)
+                self._tallies[id] = probing.tally(stopped)
+
+    def records(self, reachable: frozenset[str]) -> Iterator[PopulationRecord]:
+        """One record for each subject that was tallied; ``reachable`` are the states that scenarios reach."""
+        for id, tally in self._tallies.items():
+            yield self._record(id, tally, reachable)
 
     def _record(self, id: str, tally: _Tally, reachable: frozenset[str]) -> PopulationRecord:
         verdict, because = Verdict.VERIFIED, None
@@ -146,8 +154,8 @@ class _Probing:
                 into.setdefault(relation, {})[name] = values
         return tables, stores
 
-    def tally(self) -> _Tally:
-        """Insert and classify every combination. Raises CatalogueInvalid."""
+    def tally(self, stopped: Callable[[], bool]) -> _Tally:
+        """Insert and classify every combination, until stopped. Raises CatalogueInvalid."""
         tally = _Tally(hits={id: 0 for id, body in self._catalogue.states_of(self._id).items() if not body.uncommitted})
         self._connection.query("BEGIN")
         try:
@@ -155,27 +163,37 @@ class _Probing:
             order = parents_first(self._connection, self._tables)
             self._keys = {table: keys_to_give(self._catalogue, self._connection, table) for table in order}
             at_once = [_IMMEDIATE] if has_deferrable(self._connection) else []
-            for rows in product(*(_rows(table, self._tables[table]) for table in order)):
-                self._with_rows(rows, at_once, tally)
+            combinations = product(*(_rows(table, self._tables[table]) for table in order))
+            while not stopped() and (some := list(islice(combinations, _AT_ONCE))):
+                self._with_rows(some, at_once, tally)
         except ServerError as error:
             raise self._unfit(error) from error
         finally:
             self._connection.query("ROLLBACK")
         return tally
 
-    def _with_rows(self, rows: Sequence[Combination], at_once: Sequence[Request], tally: _Tally) -> None:
-        """One combination of the tables, with each of the stores and of the clock: in one round trip."""
+    def _with_rows(self, some: Sequence[Rows], at_once: Sequence[Request], tally: _Tally) -> None:
+        """Some combinations of the tables, each with all of the stores and of the clock: in one round trip."""
+        segments: list[Sequence[Request]] = []
+        for rows in some:
+            insertions = [insertion(*row) for row in map(self._row, rows) if row is not None]
+            segments += [[_SAVEPOINT, *insertions, *at_once, *self._looks], _UNDO]
+        answers = iter(self._connection.together(*segments))
+        for rows, segment in zip(some, segments[::2], strict=True):
+            found = list(islice(answers, len(segment) + len(_UNDO)))
+            looks = len(segment) - len(self._looks)
+            self._take(rows, found[:looks], found[looks : len(segment)], tally)
+
+    def _take(self, rows: Rows, before: Sequence[Found], looks: Sequence[Found], tally: _Tally) -> None:
         tally.combinations += len(self._whole)
-        before = [_SAVEPOINT, *(insertion(*row) for row in map(self._row, rows) if row is not None), *at_once]
-        answers = self._connection.together([*before, *self._looks], _UNDO)[: len(before) + len(self._looks)]
-        error = next((answer for answer in answers if isinstance(answer, ServerError)), None)
-        if error is not None and answers.index(error) < len(before):
+        error = next((answer for answer in before if isinstance(answer, ServerError)), None)
+        if error is not None:
             if error.sqlstate.startswith(_NOT_THE_ROW):
                 raise error
             tally.refusal = tally.refusal or error
             return
         tally.admitted += len(self._whole)
-        for (more, now), found in zip(self._whole, answers[len(before) :], strict=True):
+        for (more, now), found in zip(self._whole, looks, strict=True):
             values = {column: value for part in (*rows, *more) for column, value in part.items()}
             self._classify({**values, **({CLOCK: now} if CLOCK in self._subject.values else {})}, found, tally)
 
@@ -191,7 +209,7 @@ class _Probing:
             self._connection.execute(self._probe.request_without_invariants(now=now, inventory=inventory))
         )
 
-    def _classify(self, combination: Combination, found: Result | ServerError | None, tally: _Tally) -> None:
+    def _classify(self, combination: Combination, found: Found, tally: _Tally) -> None:
         if found is None:  # the statement after one that failed
             return
         if isinstance(found, ServerError):

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.evidence.records import (
-    GuardRecord,
-    ObservationRecord,
-    PopulationRecord,
-    ScenarioRecord,
-    Verdict,
-)
+from failure_matrix.evidence.records import GuardRecord, ObservationRecord, ScenarioRecord, Verdict
 from failure_matrix.verify.guards import GuardTrials, Removal
-from failure_matrix.verify.lane import Lane, parted
-from failure_matrix.verify.observing import Observing
+from failure_matrix.verify.lane import Lane, beside, parted
+from failure_matrix.verify.observing import Observing, records
 from failure_matrix.verify.population import Population
 from failure_matrix.verify.sweep import Sweep
-from failure_matrix.verify.witnesses import reached
 
 Progress = Callable[[str], None]
 
@@ -25,25 +20,25 @@ Progress = Callable[[str], None]
 class Verification:
     """What the stages share: the catalogue, the lanes to play on, and whom to tell how far it is."""
 
-    def __init__(self, catalogue: Catalogue, lanes: Sequence[Lane], progress: Progress, *, orders: bool) -> None:
+    def __init__(self, catalogue: Catalogue, lanes: Sequence[Lane], progress: Progress) -> None:
         self._catalogue = catalogue
         self._lanes = lanes
         self._progress = progress
-        self._orders = orders
-        self._observing = Observing(catalogue)
+        self._observing: dict[str, Observing] = {}  # by scenario
 
-    def scenarios(self, chosen: Sequence[str], sweep: Sweep | None) -> tuple[ScenarioRecord, ...]:
-        """Play them in order on one lane, for the sweep's sake: which situation comes first is evidence.
+    def listed(self, chosen: Sequence[str], sweep: Sweep | None) -> tuple[ScenarioRecord, ...]:
+        """Play scenarios as listed; on one lane if they are swept, since which situation comes first is evidence."""
 
-        Their other orders, which sweep nothing, are played on all lanes at once.
-        """
-        records = []
-        for number, id in enumerate(chosen, 1):
-            self._progress(f"scenario {number}/{len(chosen)} {id}")
-            records.append(self._lanes[0].play(self._catalogue, id, sweep, self._observing, orders=False))
-        return self._in_all_orders(records) if self._orders else tuple(records)
+        def play(lane: Lane, id: str) -> ScenarioRecord:
+            self._progress(f"scenario {chosen.index(id) + 1}/{len(chosen)} {id}")
+            self._observing[id] = Observing(self._catalogue)
+            return lane.play(self._catalogue, id, sweep, self._observing[id], orders=False)
 
-    def _in_all_orders(self, records: Sequence[ScenarioRecord]) -> tuple[ScenarioRecord, ...]:
+        return tuple(parted(self._lanes if sweep is None else self._lanes[:1], chosen, play))
+
+    def in_all_orders(self, records: Sequence[ScenarioRecord]) -> tuple[ScenarioRecord, ...]:
+        """Play the other orders, which sweep nothing, on all lanes at once."""
+
         def play(lane: Lane, record: ScenarioRecord) -> ScenarioRecord:
             if self._catalogue.scenarios[record.id].orders == "listed":
                 return record
@@ -54,16 +49,17 @@ class Verification:
 
     def observations(self) -> tuple[ObservationRecord, ...]:
         """What the observations gave wherever the scenarios entered their states."""
-        return tuple(self._observing.records())
+        return tuple(
+            records(self._catalogue, [self._observing[id] for id in self._catalogue.scenarios if id in self._observing])
+        )
 
-    def population(self, records: Sequence[ScenarioRecord]) -> tuple[PopulationRecord, ...]:
-        """Insert and classify every combination of ``values``."""
-        self._progress("population")
-        ground = self._lanes[0].ground
-        reachable = frozenset(id for id, found in reached(self._catalogue, records).items() if found)
-        found = tuple(Population(self._catalogue, ground.probe, ground.watcher("population")).run(reachable))
-        ground.renew()  # the sequences
-        return found
+    @contextmanager
+    def probing(self) -> Iterator[Population]:
+        """Insert and classify every combination of ``values``, during the block where a lane is free for it."""
+        population = Population(self._catalogue, self._lanes[-1].ground.probe)
+        with beside(partial(self._lanes[-1].tally, population)):
+            yield population
+            self._progress("population")
 
     def guards(self, records: Sequence[ScenarioRecord], sweep: Sweep) -> tuple[GuardRecord, ...]:
         """Remove each guard alone and see who notices, on all lanes at once."""

@@ -35,6 +35,11 @@ def reached(catalogue: Catalogue, scenarios: Sequence[ScenarioRecord]) -> dict[s
     return found
 
 
+def reachable(catalogue: Catalogue, scenarios: Sequence[ScenarioRecord]) -> frozenset[str]:
+    """The states that were entered anywhere."""
+    return frozenset(id for id, found in reached(catalogue, scenarios).items() if found)
+
+
 def moved(catalogue: Catalogue, scenarios: Sequence[ScenarioRecord]) -> dict[MoveKey, list[Witness]]:
     """Where each declared move was made; of a path longer than one move, nowhere: nobody saw what lay between."""
     found: dict[MoveKey, list[Witness]] = {key: [] for key in declared_moves(catalogue)}
