@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from failure_matrix.catalogue.model import ParameterStyle, Sql
@@ -66,9 +66,10 @@ class Statement:
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _FOLD = str.maketrans(_UPPER, _UPPER.lower())  # PostgreSQL folds only ASCII letters in UTF-8
 
-_START = r"[A-Za-z_\x80-\U0010ffff]"
-_WORD = rf"{_START}[A-Za-z_0-9$\x80-\U0010ffff]*"
-_TAG = rf"(?:{_START}[A-Za-z_0-9\x80-\U0010ffff]*)?"
+# Letters, and every character beyond ASCII: said by what is left of ASCII, which compiles fifty times as fast.
+_START = r"[^\x00-@\[-^`{-\x7f]"
+_WORD = rf"{_START}[^\x00-#%-/:-@\[-^`{{-\x7f]*"
+_TAG = rf"(?:{_START}[^\x00-/:-@\[-^`{{-\x7f]*)?"
 # No possessive quantifiers: Python 3.11 before 3.11.5 loses its place where one fails half-way. So a repeat that
 # must not give anything back is written out, ends in a look-ahead, or stands last.
 _LINE = r"--[^\n\r]*(?=[\n\r]|\Z)"
@@ -85,6 +86,7 @@ def _string(prefix: str, plain: str, pairs: str = "''") -> str:
     return rf"{prefix}'{inside}(?:{_GAP}{inside})*"
 
 
+@cache
 def _table(style: ParameterStyle) -> re.Pattern[str]:
     """Build the scanner of one parameter style: the first alternative that matches wins."""
     operator = rf"(?:(?!/\*|--)[{_OPERATOR}])+"
@@ -126,8 +128,6 @@ def _table(style: ParameterStyle) -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{kind}_{i}>{regex})" for i, (kind, regex) in enumerate(alternatives)), re.DOTALL)
 
 
-_TABLES: dict[str, re.Pattern[str]] = {style: _table(style) for style in ("named", "pyformat", "numeric")}
-_TABLES["none"] = _TABLES["numeric"]
 _NESTED = re.compile(r"/\*|\*/")
 
 
@@ -149,7 +149,7 @@ def _operator_end(text: str, start: int, end: int) -> int:
 
 def _scan(text: str, style: ParameterStyle) -> Iterator[Token]:
     brackets = _Brackets()
-    table, at = _TABLES[style], 0
+    table, at = _table("numeric" if style == "none" else style), 0
     while at < len(text):
         match = table.match(text, at)
         assert match is not None  # the last alternative takes any character
@@ -241,6 +241,7 @@ def significant(text: str, style: ParameterStyle = "named") -> tuple[Token, ...]
     return tuple(token for token in tokens(text, style) if token.kind not in SILENT)
 
 
+@lru_cache(maxsize=16384)
 def identifiers(text: str) -> frozenset[str]:
     """Give every identifier and keyword of SQL, folded, those inside dollar-quoted bodies too."""
     names: set[str] = set()
@@ -255,6 +256,7 @@ def identifiers(text: str) -> frozenset[str]:
     return frozenset(names)
 
 
+@lru_cache(maxsize=16384)
 def normal(text: str) -> str:
     """Drop comments and white space, so that only a change of meaning changes a fingerprint."""
     return " ".join(token.text for token in significant(text))

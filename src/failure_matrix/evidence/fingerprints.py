@@ -13,7 +13,7 @@ from functools import cached_property
 
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scenario, Sql, StoreEffect
 from failure_matrix.catalogue.sql import identifiers, normal
-from failure_matrix.evidence.schema import EVERYTHING, Objects
+from failure_matrix.evidence.schema import EVERYTHING, Objects, objects
 
 
 def digest(*parts: str) -> str:
@@ -31,7 +31,7 @@ class Fingerprints:
 
     @cached_property
     def _objects(self) -> Objects:
-        return Objects(sql.text for sql in self._catalogue.settings.schema_)
+        return objects(tuple(sql.text for sql in self._catalogue.settings.schema_))
 
     @cached_property
     def _nouns(self) -> Mapping[str, Mapping[str, object]]:

@@ -73,6 +73,12 @@ class Objects:
         return frozenset(reached)
 
 
+@lru_cache(maxsize=16)
+def objects(texts: tuple[str, ...]) -> Objects:
+    """The objects of a schema; read once, for a run and for the pages about it."""
+    return Objects(texts)
+
+
 def _created(statement: str) -> str | None:
     """The object that CREATE makes; None for other statements and for what is part of a table."""
     kind, rest = _create(statement)
