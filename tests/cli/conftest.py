@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -148,5 +149,10 @@ def _no_options_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Path:
     """An empty working directory, and commands that use the tests' server instead of starting one each."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cluster, "serve", lambda _: nullcontext(server))
+
+    def serve(_: cluster.Source, *, meanwhile: Callable[[], object]) -> AbstractContextManager[Server]:
+        meanwhile()
+        return nullcontext(server)
+
+    monkeypatch.setattr(cluster, "serve", serve)
     return tmp_path

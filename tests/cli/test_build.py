@@ -59,7 +59,7 @@ def test_check_writes_nothing_and_says_what_differs(here: Path, capsys: pytest.C
 def test_given_evidence_is_rendered_without_a_server(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def started(_: object) -> NoReturn:
+    def started(*_: object, **__: object) -> NoReturn:
         raise AssertionError("a server was started for nothing")
 
     assert main(["verify", "--output", "e.json"]) == 0
@@ -69,6 +69,28 @@ def test_given_evidence_is_rendered_without_a_server(
     capsys.readouterr()
     assert main(["build", "--evidence", "e.json", "--site", "pages"]) == 0
     assert capsys.readouterr().out.splitlines()[0].startswith("pages: unchanged, ")
+
+
+@pytest.mark.usefixtures("catalogue")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--templates", "own"], "could not read template 'own/markdown/matrix.md.j2', line 1: "),
+        (["--dot", "no/dot"], "could not draw the diagrams: 'no/dot' does not start"),
+    ],
+)
+def test_what_pages_need_is_looked_at_before_anything_is_verified(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+) -> None:
+    def verified(*_: object, **__: object) -> NoReturn:
+        raise AssertionError("it was verified for nothing")
+
+    Path("own/markdown").mkdir(parents=True)
+    Path("own/markdown/matrix.md.j2").write_text("{% if %}", encoding="utf-8")
+    monkeypatch.setattr("failure_matrix.verify.verify", verified)
+    assert main(["build", *options]) == 2
+    assert capsys.readouterr().err.startswith(said)
+    assert not Path("site").exists()
 
 
 @pytest.mark.usefixtures("catalogue")

@@ -113,6 +113,19 @@ def test_two_servers_at_once(server: Server, start_owner: Start) -> None:
     assert working(server) == server.version
 
 
+def test_a_mistake_made_while_it_starts_leaves_nothing(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    monkeypatch.setattr(hosting, "place", lambda *_, **__: place)
+
+    def mistaken() -> None:
+        while not list(place.glob("matrix-*")):
+            pass
+        raise LookupError("a mistake")
+
+    with pytest.raises(LookupError, match="a mistake"), serve(Source(), meanwhile=mistaken):
+        pytest.fail("it was served all the same")
+    assert not list(place.glob("matrix-*"))
+
+
 def test_files_and_socket_are_ours_alone(server: Server) -> None:
     assert stat.S_IMODE(server.directory.stat().st_mode) == 0o700
     socket = Path(server.parameters["host"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,11 +31,20 @@ def build(
     prefix: options.Prefix = None,
 ) -> int:
     """Verify, render and publish: all of the site, or nothing."""
-    from failure_matrix import site as pages
-    from failure_matrix.cli import publication, reading
+    from failure_matrix.cli import reading
 
     sound = reading.sound(catalogue)
-    seen = _read(evidence, sound) if evidence else _prove(sound, dsn, prefix, quick, jobs)
+    if evidence:
+        seen = _read(evidence, sound)
+    else:
+        from failure_matrix.cli import proof
+
+        ready = partial(_ready, templates, dot)
+        seen = proof.prove(sound, proof.source(dsn, prefix), quick=quick, jobs=jobs, meanwhile=ready)
+
+    from failure_matrix import site as pages
+    from failure_matrix.cli import publication
+
     if check:
         differences = pages.check(sound, seen, site, templates=templates, dot=dot)
         terminal.write(publication.compared(differences, seen, site))
@@ -51,7 +61,7 @@ def _read(path: Path, catalogue: Catalogue) -> Evidence:
     return staleness.against(files.read(path), catalogue)
 
 
-def _prove(catalogue: Catalogue, dsn: str | None, prefix: Path | None, quick: bool, jobs: int) -> Evidence:
-    from failure_matrix.cli import proof
+def _ready(templates: Path | None, dot: Path | None) -> None:
+    from failure_matrix import site as pages
 
-    return proof.prove(catalogue, proof.source(dsn, prefix), quick=quick, jobs=jobs)
+    pages.ready(templates=templates, dot=dot)

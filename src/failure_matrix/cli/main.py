@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import io
 import sys
-import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +37,8 @@ app.command("rule")(rule.rule)
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         terminal.write([f"matrix {version('failure-matrix')}"])
         raise typer.Exit
 
@@ -101,6 +101,8 @@ def _stopped(exc: Exception, *, untouched: bool) -> int:
 
 
 def _bug(exc: Exception) -> int:
+    import traceback
+
     return _say(
         *"".join(traceback.format_exception(exc)).splitlines(),
         f"matrix has a bug: {type(exc).__name__} is above, with its traceback. It is our fault, not your catalogue's.",

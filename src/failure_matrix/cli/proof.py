@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from failure_matrix.catalogue.findings import CouldNot
@@ -11,7 +14,6 @@ from failure_matrix.database import cluster
 from failure_matrix.database.answers import ServerError
 from failure_matrix.evidence import files
 from failure_matrix.evidence.records import Evidence
-from failure_matrix.verify import verify
 
 refuse, refuse_place = files.refuse, files.refuse_place
 _LOST = ("08", "57P")  # connection exceptions, and what a server says that stops or ends a backend
@@ -33,11 +35,17 @@ def prove(
     jobs: int = 1,
     fresh: Path | None = None,
     kept: Path | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Evidence:
-    """Verify on a temporary database and give the evidence, written to ``fresh``, else to ``kept`` if there is one."""
+    """Verify on a temporary database and give the evidence, written to ``fresh``, else to ``kept`` if there is one.
+
+    ``meanwhile`` is done while the server starts.
+    """
     with Progress() as progress:
         progress("starting PostgreSQL")
-        with cluster.serve(server_source) as server:
+        with cluster.serve(server_source, meanwhile=partial(_load_and, meanwhile)) as server:
+            from failure_matrix.verify import verify
+
             try:
                 evidence = verify(catalogue, server, only=only, quick=quick, jobs=jobs, progress=progress)
             except ServerError as exc:
@@ -46,6 +54,12 @@ def prove(
             if path:
                 files.write(evidence, path, fresh=fresh is not None, forget=server.forget_on_death)
     return evidence
+
+
+def _load_and(more: Callable[[], object]) -> None:
+    """Load what verifies, which takes as long as a third of the start of a server, and do more."""
+    import_module("failure_matrix.verify")
+    more()
 
 
 def _gone(error: ServerError) -> Exception:

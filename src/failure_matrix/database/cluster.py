@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,18 +131,18 @@ class Server:
 
 
 @contextmanager
-def serve(source: Source) -> Iterator[Server]:
-    """Have a server, ours or borrowed, until the end of the ``with`` or of our life.
+def serve(source: Source, *, meanwhile: Callable[[], object] = lambda: None) -> Iterator[Server]:
+    """Have a server, ours or borrowed, until the end of the ``with`` or of our life; do ``meanwhile`` as it starts.
 
     Raises ``CouldNot`` when there is none to be had, or when something of ours could not be taken away again.
     """
     if sys.platform == "win32":
         raise CouldNot("start or borrow a PostgreSQL server on Windows", "run it under WSL.")
     if source.dsn is not None:
-        with _without("PGTZ", "PGDATESTYLE", "PGGEQO"), _borrow(source.dsn) as server:
+        with _without("PGTZ", "PGDATESTYLE", "PGGEQO"), _borrow(source.dsn, meanwhile) as server:
             yield server
     else:
-        with _without(*(name for name in os.environ if name.startswith("PG"))), _own(source) as server:
+        with _without(*(name for name in os.environ if name.startswith("PG"))), _own(source, meanwhile) as server:
             yield server
 
 
@@ -157,7 +157,7 @@ def _without(*names: str) -> Iterator[None]:
 
 
 @contextmanager
-def _own(source: Source) -> Iterator[Server]:
+def _own(source: Source, meanwhile: Callable[[], object]) -> Iterator[Server]:
     found = hosting.installation(source.prefix)
     user = hosting.server_user()
     copied = hosting.must_copy(found, user)
@@ -174,7 +174,7 @@ def _own(source: Source) -> Iterator[Server]:
         "limit": source.start_limit,
     }
     argv = [sys.executable, "-I", "-S", "-X", f"utf8={sys.flags.utf8_mode}", guardian.__file__]
-    with _kept(argv, orders, "start PostgreSQL") as (keeper, ready):
+    with _kept(argv, orders, "start PostgreSQL", meanwhile) as (keeper, ready):
         parameters = {"host": ready["socket"], "port": ready["port"], "user": "postgres"}
         with _connected({**parameters, "dbname": "postgres"}) as admin:
             kind: Kind = "embedded" if source.prefix is None else "prefix"
@@ -183,7 +183,7 @@ def _own(source: Source) -> Iterator[Server]:
 
 
 @contextmanager
-def _borrow(dsn: str) -> Iterator[Server]:
+def _borrow(dsn: str, meanwhile: Callable[[], object]) -> Iterator[Server]:
     prefix = f"matrix_{secrets.token_hex(4)}_"
     parameters = address.parameters(dsn, prefix.rstrip("_"))
     with _connected(parameters) as admin:
@@ -195,15 +195,18 @@ def _borrow(dsn: str) -> Iterator[Server]:
             )
         orders = {"parent": str(hosting.place(None, programs=False)), "parameters": parameters, "prefix": prefix}
         argv = [sys.executable, "-P", "-m", borrowed.__name__]
-        with _kept(argv, orders, "borrow a server") as (keeper, ready):
+        with _kept(argv, orders, "borrow a server", meanwhile) as (keeper, ready):
             yield _server("dsn", prefix, address.settled(parameters), admin, keeper, ready)
 
 
 @contextmanager
-def _kept(argv: list[str], orders: Mapping[str, Any], what: str) -> Iterator[tuple[Keeper, dict[str, Any]]]:
+def _kept(
+    argv: list[str], orders: Mapping[str, Any], what: str, meanwhile: Callable[[], object]
+) -> Iterator[tuple[Keeper, dict[str, Any]]]:
     """Have a guardian, and its answer that all is ready."""
     keeper = Keeper(argv, orders)
     try:
+        meanwhile()
         answer = keeper.answer()
         if "failed" in answer:
             failed = answer["failed"]

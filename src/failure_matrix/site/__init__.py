@@ -9,9 +9,9 @@ from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.evidence.records import Evidence
 from failure_matrix.site.compare import Difference, compare, published_run
 from failure_matrix.site.publication import Published, publish
-from failure_matrix.site.rendering import render
+from failure_matrix.site.rendering import ready, render
 
-__all__ = ["Difference", "Published", "build", "check", "render"]
+__all__ = ["Difference", "Published", "build", "check", "ready", "render"]
 
 
 def build(

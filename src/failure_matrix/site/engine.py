@@ -38,6 +38,11 @@ class Engine:
 
     command: Path
 
+    def find(self) -> None:
+        """Make sure that there is such a command. Raises CouldNot."""
+        if shutil.which(self.command) is None:
+            raise self._missing()
+
     def draw(self, graphs: Sequence[Graph]) -> dict[str, Drawing]:
         """Lay out each picture from left to right, or from top to bottom where that is too wide. By name."""
         drawn = self._run(graphs, "LR")
@@ -66,7 +71,7 @@ class Engine:
         try:
             output = graphviz.pipe("dot", "svg", source.encode(), quiet=True).decode()
         except (graphviz.ExecutableNotFound, OSError) as exc:
-            raise CouldNot(f"draw the diagrams: '{self.command}' does not start", "Name another dot.") from exc
+            raise self._missing() from exc
         except subprocess.CalledProcessError as exc:
             said = (exc.stderr or b"").decode(errors="replace").strip().splitlines()
             raise CouldNot(f"draw the diagrams: '{self.command}' exited with {exc.returncode}", *said[:3]) from exc
@@ -74,3 +79,6 @@ class Engine:
         if len(drawings) != len(graphs):
             raise CouldNot(f"draw the diagrams: '{self.command}' gave {len(drawings)} pictures for {len(graphs)}")
         return drawings
+
+    def _missing(self) -> CouldNot:
+        return CouldNot(f"draw the diagrams: '{self.command}' does not start", "Name another dot.")

@@ -22,7 +22,7 @@ from failure_matrix.site.diagrams import Graph
 from failure_matrix.site.markdown import quoted
 from failure_matrix.site.svg import Drawing, inline
 from failure_matrix.site.tables import TableRow
-from failure_matrix.site.templates import environment
+from failure_matrix.site.templates import compile_all, environment
 from failure_matrix.site.words import Badge, Code, Link, Part, Phrase, Quiet, Strong, Target, clip, visible
 
 _LEXER = PostgresLexer(stripnl=False, ensurenl=False)
@@ -71,6 +71,10 @@ class Html:
         self._up = ""
         self._parts: dict[str, dict[Part, str]] = {}  # by depth of the page: the same links stand on many
         self._taken: set[str] = set()
+
+    def read(self) -> None:
+        """Compile every template. Raises jinja2.TemplateError."""
+        compile_all(self._environment, "html")
 
     def turn_to(self, page: str) -> None:
         """Make links relative to this page from now on."""

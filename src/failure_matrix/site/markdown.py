@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from failure_matrix.evidence.records import Verdict
 from failure_matrix.site.tables import TableRow
-from failure_matrix.site.templates import environment
+from failure_matrix.site.templates import compile_all, environment
 from failure_matrix.site.words import (
     Badge,
     Cell,
@@ -90,6 +90,10 @@ class Markdown:
         self._environment.globals.update(url=self.url)
         self._up = ""
         self._parts: dict[str, dict[Part, str]] = {}  # by depth of the page: the same links stand on many
+
+    def read(self) -> None:
+        """Compile every template. Raises jinja2.TemplateError."""
+        compile_all(self._environment, "markdown")
 
     def turn_to(self, page: str) -> None:
         """Make links relative to this page from now on."""

@@ -49,6 +49,14 @@ def render(
     return dict(sorted(found.items()))
 
 
+def ready(*, templates: Path | None = None, dot: Path | None = None) -> None:
+    """Read all templates and find the engine: what is wrong there is told before long work. Raises CouldNot."""
+    with told():
+        Markdown(templates).read()
+        Html(templates, {}, lambda _: None).read()
+    Engine(command=dot or bundled()).find()
+
+
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Hold back the garbage collector: views are many and live to the end, so it only finds them again."""

@@ -60,6 +60,13 @@ def environment(own: Path | None, finalize: Callable[[object], object]) -> jinja
     )
 
 
+def compile_all(environment: jinja2.Environment, kind: str) -> None:
+    """Compile every template of one kind. Raises jinja2.TemplateError."""
+    for name in environment.list_templates(extensions=["j2"]):
+        if name.startswith(f"{kind}/"):
+            environment.get_template(name)
+
+
 @contextmanager
 def told() -> Iterator[None]:
     """Turn what a template does wrong into CouldNot, with template and line."""
