@@ -47,7 +47,7 @@ class Race:
         yield _measured("all, in one database", EXPORTED, *_sum(plain))
         with patch("failure_matrix.verify.order.only_commits_tell", return_value=False):
             everywhere = self._timed()
-        yield _measured("all, in one database, looking also after steps that can have committed nothing", EXPORTED, *_sum(everywhere))
+        yield _measured("the same, looking also where nothing can have been committed", EXPORTED, *_sum(everywhere))
         for part, (ours, theirs) in self._timed(tables_stay=True).items():
             yield _measured(f"those that {part}", STAY, ours, theirs)
 

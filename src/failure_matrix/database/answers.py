@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import cast
 
 from psycopg import pq
@@ -62,6 +63,16 @@ class Request:
     values: Sequence[Value] = ()
     prepared: str | None = None
     bare: bool = False
+
+    @cached_property
+    def encoded(self) -> list[bytes]:
+        """The values as they are sent."""
+        return encoded(self.values)
+
+    @cached_property
+    def types(self) -> tuple[int, ...]:
+        """The types that the values are sent with."""
+        return tuple(oids(self.values))
 
 
 def encoded(values: Sequence[Value]) -> list[bytes]:

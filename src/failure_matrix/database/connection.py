@@ -227,7 +227,7 @@ class Connection:
     def execute(self, request: Request) -> Result:
         """Run what is prepared under a name, planned once for each kind of values. Raises ServerError."""
         name = self._prepare_once(request)
-        result = self._ask(lambda: self._pg.exec_prepared(name.encode(), encoded(request.values)))
+        result = self._ask(lambda: self._pg.exec_prepared(name.encode(), request.encoded))
         return result_of(result, bare=request.bare)
 
     def together(self, *segments: Sequence[Request]) -> list[Result | ServerError | None]:
@@ -258,16 +258,16 @@ class Connection:
 
     def _send_in_pipeline(self, request: Request, name: str | None) -> None:
         if name is None:
-            self._pg.send_query_params(request.text.encode(), encoded(request.values), oids(request.values))
+            self._pg.send_query_params(request.text.encode(), request.encoded, request.types)
         else:
-            self._pg.send_query_prepared(name.encode(), encoded(request.values))
+            self._pg.send_query_prepared(name.encode(), request.encoded)
 
     def _prepare_once(self, request: Request) -> str:
         """The name under which it is prepared: a plan is for one text, and for values of the same types.
 
         Raises ServerError.
         """
-        kind = (request.text, tuple(oids(request.values)))
+        kind = (request.text, request.types)
         name = self._prepared.get(kind)
         if name is None:
             name = f"{request.prepared} {len(self._prepared) + 1}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from failure_matrix.catalogue.model import Catalogue, Scalar, Sql, Subject
 from failure_matrix.catalogue.sql import identifiers, statement
@@ -16,7 +16,7 @@ _FILE_COLUMNS = "name text, bytes bigint, sha256 text, modified timestamptz"
 _TEXTS = ("text", "character varying", "character", "name", "citext")  # of which empty text is a value
 
 
-def store_relations(stores: Mapping[str, object]) -> list[str]:
+def store_relations(stores: Iterable[str]) -> list[str]:
     """The WITH items that offer each store as a relation of its name."""
     return [
         f"{quoted(name)} AS (SELECT * FROM jsonb_to_recordset(:{store_parameter(name)}::jsonb) AS ({_FILE_COLUMNS}))"

@@ -101,7 +101,8 @@ class Ground:
         if name not in self._watchers:
             self._watchers[name] = Connection(self._server.conninfo(self._database), name)
             self._watchers[name].query(
-                f"SET lock_timeout = '{LOOK_LIMIT}'; SET statement_timeout = '{ASK_LIMIT}'; SET row_security = off"
+                f"SET lock_timeout = '{LOOK_LIMIT}'; SET statement_timeout = '{ASK_LIMIT}'; SET row_security = off; "
+                "SET plan_cache_mode = force_generic_plan"  # to plan for values costs more than it gives
             )
         return self._watchers[name]
 

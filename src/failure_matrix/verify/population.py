@@ -33,9 +33,8 @@ Found = Result | ServerError | None
 Columns = dict[str, dict[str, tuple[Scalar, ...]]]  # relation -> column -> values
 
 _AT_ONCE = 32  # combinations of the tables that are sent in one round trip
-_SAVEPOINT = Request(text="SAVEPOINT combination")
 _IMMEDIATE = Request(text="SET CONSTRAINTS ALL IMMEDIATE")  # what a commit would refuse is not admitted
-_UNDO = (Request(text="ROLLBACK TO combination"), Request(text="RELEASE combination"))
+_UNDO = Request(text="ROLLBACK TO combination")
 
 # What says that the question is wrong, not the row: SQL, resources, a server that goes down. All else is the schema's.
 _NOT_THE_ROW = ("08", "42", "53", "54", "57", "58", "F0", "XX")
@@ -163,6 +162,7 @@ class _Probing:
             order = parents_first(self._connection, self._tables)
             self._keys = {table: keys_to_give(self._catalogue, self._connection, table) for table in order}
             at_once = [_IMMEDIATE] if has_deferrable(self._connection) else []
+            self._connection.query("SAVEPOINT combination")
             combinations = product(*(_rows(table, self._tables[table]) for table in order))
             while not stopped() and (some := list(islice(combinations, _AT_ONCE))):
                 self._with_rows(some, at_once, tally)
@@ -177,10 +177,10 @@ class _Probing:
         segments: list[Sequence[Request]] = []
         for rows in some:
             insertions = [insertion(*row) for row in map(self._row, rows) if row is not None]
-            segments += [[_SAVEPOINT, *insertions, *at_once, *self._looks], _UNDO]
+            segments += [[*insertions, *at_once, *self._looks], [_UNDO]]
         answers = iter(self._connection.together(*segments))
         for rows, segment in zip(some, segments[::2], strict=True):
-            found = list(islice(answers, len(segment) + len(_UNDO)))
+            found = list(islice(answers, len(segment) + 1))
             looks = len(segment) - len(self._looks)
             self._take(rows, found[:looks], found[looks : len(segment)], tally)
 

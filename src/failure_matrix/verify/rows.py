@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from failure_matrix.catalogue.model import Catalogue, Scalar, Sql
 from failure_matrix.catalogue.sql import statement
-from failure_matrix.database.answers import Value
+from failure_matrix.database.answers import Request, Value
 from failure_matrix.database.classify import KeyText
 from failure_matrix.database.connection import Connection
 from failure_matrix.database.relations import store_relations
@@ -14,7 +15,12 @@ from failure_matrix.database.relations import store_relations
 
 def with_stores(catalogue: Catalogue, text: str) -> Sql:
     """SQL that asks, with the stores as relations before it."""
-    items = store_relations(catalogue.stores)
+    return _with_stores(tuple(catalogue.stores), text)
+
+
+@lru_cache(maxsize=4096)
+def _with_stores(stores: tuple[str, ...], text: str) -> Sql:
+    items = store_relations(stores)
     return Sql(text=f"WITH {', '.join(items)}\n{text}" if items else text)
 
 
@@ -32,6 +38,8 @@ def rows_of(
     columns = ", ".join(f"({column})::text" for column in (*noun.key.values(), *noun.offers.values()))
     names = (*noun.key, *noun.offers)
     asked = with_stores(catalogue, f"SELECT {columns} FROM {noun.from_.text}")
-    for row in sorted(connection.query(*bound(asked, sources)).rows, key=str):
+    text, values = bound(asked, sources)
+    found = connection.execute(Request(text=text, values=values, prepared="rows", bare=True))
+    for row in sorted(found.rows, key=str):
         given: dict[str, Scalar] = {name: value for name, value in zip(names, row, strict=True) if value is not None}
         yield tuple(value or "" for value in row[: len(noun.key)]), given
