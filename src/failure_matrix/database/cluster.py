@@ -51,6 +51,7 @@ SETTINGS = {
     "log_checkpoints": "off",
     "log_line_prefix": "",
 }
+LOOKS = 100  # for backends that exit, a fraction of a millisecond each
 COPY = "copy/package/prefix"  # where an installation is copied to, below the temporary directory
 PASSED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # of our environment, to the server: no locale, no password
 
@@ -107,7 +108,15 @@ class Server:
         """
         if not name.startswith(self.prefix):
             raise ValueError(f"'{name}' is not a database of ours")
+        self._wait_until_left(name)
         self._run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)), "drop a database")
+
+    def _wait_until_left(self, name: str) -> None:
+        """Let backends exit whose connections were closed just now: DROP DATABASE would wait in naps of 100 ms."""
+        asked = sql.SQL("SELECT FROM pg_stat_activity WHERE datname = {}").format(sql.Literal(name))
+        for _ in range(LOOKS):
+            if not self._run(asked, "see who is connected to a database").rowcount:
+                return
 
     def forget_on_death(self, path: Path) -> None:
         """Have the file removed when the server goes or we die, unless ``keep`` takes that back."""
@@ -117,9 +126,9 @@ class Server:
         """Take ``forget_on_death`` back."""
         self.keeper.tell({"keep": str(path.absolute())})
 
-    def _run(self, command: sql.Composed, what: str) -> None:
+    def _run(self, command: sql.Composed, what: str) -> psycopg.Cursor[tuple[Any, ...]]:
         try:
-            self.admin.execute(command)
+            return self.admin.execute(command)
         except psycopg.Error as exc:
             role = self.admin.info.user
             advice = "run it again." if self.kind != "dsn" else "leave --dsn out to use the embedded server."
