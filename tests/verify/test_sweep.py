@@ -319,6 +319,32 @@ def test_what_would_wait_for_a_lock_of_a_session_is_not_tried(stage: Stage) -> N
     assert (proof.cell("ready", "finish").observed, proof.cell("blocked", "finish").tries) == (Outcome.MOVED, 1)
 
 
+ENDING = """
+actions:
+  finish:
+    subject: job
+    title: Finish
+    sql: UPDATE job SET state = 'done' WHERE id = :id AND state = 'ready'
+    moves: {ready: done}
+  give-up:
+    subject: job
+    title: Give up
+    sql: SELECT pg_terminate_backend(pg_backend_pid()) FROM job WHERE id = :id AND state = 'done'
+    moves: {ready: done}
+scenarios:
+  one: {title: One, given: {job: [{id: 1}]}, steps: [{in: A, do: finish, with: {id: 1}, rows: 1}]}
+"""
+
+
+def test_an_action_that_ends_its_own_backend_breaks_its_cell_alone(stage: Stage) -> None:
+    proof = sweep(stage, SMALL, ENDING)
+    cell = proof.cell("done", "give-up")
+    assert (cell.observed, cell.verdict, cell.because) == (
+        Outcome.NOT_TRIED, BROKEN, "it ends the backend that runs it, so it cannot be tried and rolled back",
+    )  # fmt: skip
+    assert [proof.cell("ready", "finish").verdict, proof.cell("done", "finish").verdict] == [VERIFIED, VERIFIED]
+
+
 DEFERRED = """
 actions:
   finish:

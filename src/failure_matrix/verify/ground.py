@@ -98,7 +98,7 @@ class Ground:
 
     def watcher(self, name: str) -> Connection:
         """A connection of our own that lasts as long as the database: never a session, sees every row."""
-        if name not in self._watchers:
+        if name not in self._watchers or self._watchers[name].lost:
             self._watchers[name] = Connection(self._server.conninfo(self._database), name)
             self._watchers[name].query(
                 f"SET lock_timeout = '{LOOK_LIMIT}'; SET statement_timeout = '{ASK_LIMIT}'; SET row_security = off; "

@@ -164,10 +164,8 @@ class _Visit:
         if missing:
             return Assessment(outcome=Outcome.CANNOT_CALL, note=f"binds no {', '.join(missing)}")
         if ends_transaction(action):
-            wrong = (
-                "its SQL begins or ends a transaction, so it cannot be tried and rolled back: leave that to the session"
-            )
-            return Assessment(outcome=Outcome.NOT_TRIED, wrong=wrong)
+            wrong = "its SQL begins or ends a transaction, so it cannot be tried and rolled back"
+            return Assessment(outcome=Outcome.NOT_TRIED, wrong=f"{wrong}: leave that to the session")
         try:
             tried = self._try(id, action, sources)
         except EffectRefused as why:
@@ -219,7 +217,11 @@ class _Visit:
     def _try(self, id: str, action: Action, sources: Mapping[str, Scalar]) -> Try:
         values = tuple(sources[name] for name in sorted(needed(action)))
         if (id, values) not in self._tried:
-            self._tried[id, values] = self._run(self._instead.get(id, action), {"now": self._now, **sources})
+            try:
+                self._tried[id, values] = self._run(self._instead.get(id, action), {"now": self._now, **sources})
+            except ServerError as error:  # the connection is lost
+                self._connection = self._ground.watcher("sweep")
+                raise NoAnswer("it ends the backend that runs it, so it cannot be tried and rolled back") from error
         return self._tried[id, values]
 
     def _run(self, action: Action, sources: Mapping[str, Value]) -> Try:
