@@ -77,6 +77,7 @@ def test_given_evidence_is_rendered_without_a_server(
     [
         (["--templates", "own"], "could not read template 'own/markdown/matrix.md.j2', line 1: "),
         (["--dot", "no/dot"], "could not draw the diagrams: 'no/dot' does not start"),
+        (["--site", "own"], "could not publish to 'own': it holds files and no manifest of ours"),
     ],
 )
 def test_what_pages_need_is_looked_at_before_anything_is_verified(

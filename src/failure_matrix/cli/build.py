@@ -39,7 +39,7 @@ def build(
     else:
         from failure_matrix.cli import proof
 
-        ready = partial(_ready, templates, dot)
+        ready = partial(_ready, None if check else site, templates, dot)
         seen = proof.prove(sound, proof.source(dsn, prefix), quick=quick, jobs=jobs, meanwhile=ready)
 
     from failure_matrix import site as pages
@@ -61,7 +61,10 @@ def _read(path: Path, catalogue: Catalogue) -> Evidence:
     return staleness.against(files.read(path), catalogue)
 
 
-def _ready(templates: Path | None, dot: Path | None) -> None:
+def _ready(site: Path | None, templates: Path | None, dot: Path | None) -> None:
+    """Find out now what could stop the pages after a long verification."""
     from failure_matrix import site as pages
 
+    if site is not None:
+        pages.refuse(site)
     pages.ready(templates=templates, dot=dot)

@@ -8,10 +8,10 @@ from pathlib import Path
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.evidence.records import Evidence
 from failure_matrix.site.compare import Difference, compare, published_run
-from failure_matrix.site.publication import Published, publish
+from failure_matrix.site.publication import Published, publish, refuse
 from failure_matrix.site.rendering import ready, render
 
-__all__ = ["Difference", "Published", "build", "check", "ready", "render"]
+__all__ = ["Difference", "Published", "build", "check", "ready", "refuse", "render"]
 
 
 def build(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 NAME = "manifest.json"
@@ -29,27 +29,27 @@ def read(directory: Path) -> dict[str, str] | None:
     return {str(path): str(digest) for path, digest in found["files"].items()}
 
 
-def held(directory: Path) -> list[str]:
+def held(directory: Path) -> Iterator[str]:
     """Every file below a directory, as relative paths; symbolic links count as files and are not followed."""
-    found = []
     for top, directories, files in os.walk(directory):
         here = Path(top)
+        directories.sort()
         links = [name for name in directories if (here / name).is_symlink()]
-        found += [(here / name).relative_to(directory).as_posix() for name in (*files, *links)]
-    return sorted(found)
+        for name in sorted((*files, *links)):
+            yield (here / name).relative_to(directory).as_posix()
 
 
-def strangers(directory: Path, named: Mapping[str, str]) -> list[str]:
+def strangers(directory: Path, named: Mapping[str, str]) -> Iterator[str]:
     """The files that a manifest does not name."""
-    return [path for path in held(directory) if path not in named and path != NAME]
+    return (path for path in held(directory) if path not in named and path != NAME)
 
 
 def remove(directory: Path, named: Mapping[str, str]) -> bool:
     """Delete what the manifest names, then directories that are empty; False where something else was there."""
-    for path in held(directory):
+    for path in list(held(directory)):
         if path in named:
             (directory / path).unlink(missing_ok=True)
-    if strangers(directory, {}):
+    if any(strangers(directory, {})):
         return False
     (directory / NAME).unlink(missing_ok=True)
     for top, _, _ in os.walk(directory, topdown=False):

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from failure_matrix.catalogue.findings import CouldNot
@@ -40,9 +41,7 @@ def publish(files: Mapping[str, bytes], site: Path, *, waiting: Callable[[], Non
     path is not free for us: a file, a symbolic link, a directory that holds what no manifest of ours names.
     """
     site = Path(os.path.abspath(site))  # noqa: PTH100 - resolve() would follow a symbolic link at its end
-    if not site.name:
-        raise CouldNot(f"publish to '{site}': that is no directory of its own", "Name another --site.")
-    _refuse(site)
+    refuse(site)
     try:
         site.parent.mkdir(parents=True, exist_ok=True)
         with _lock(site, waiting) as lock:
@@ -54,7 +53,7 @@ def publish(files: Mapping[str, bytes], site: Path, *, waiting: Callable[[], Non
 def _publish(files: Mapping[str, bytes], site: Path, lock: int) -> Published:
     candidate, previous = _beside(site, "candidate"), _beside(site, "previous")
     notes = _recover(site, candidate, previous, lock)
-    _refuse(site)
+    refuse(site)
     data = manifest.made(files)
     if _stands(site, data):
         return Published(files=len(files), changed=False, notes=notes)
@@ -72,8 +71,10 @@ def _beside(site: Path, what: str) -> Path:
     return site.with_name(f".{site.name}.{what}")
 
 
-def _refuse(site: Path) -> None:
-    """Raise CouldNot where something is at the path that is not a site of ours."""
+def refuse(site: Path) -> None:
+    """Raise CouldNot where something is at the path that is not a site of ours; asked before long work too."""
+    if not site.absolute().name:
+        raise CouldNot(f"publish to '{site}': that is no directory of its own", "Name another --site.")
     if site.is_symlink():
         raise CouldNot(f"publish to '{site}': it is a symbolic link", "Name the directory itself, or remove the link.")
     if not site.exists():
@@ -81,19 +82,19 @@ def _refuse(site: Path) -> None:
     if not site.is_dir():
         raise CouldNot(f"publish to '{site}': it is a file", "Name another --site, or remove it.")
     named = manifest.read(site)
-    foreign = manifest.held(site) if named is None else manifest.strangers(site, named)
-    if foreign:
+    if foreign := _listed(manifest.held(site) if named is None else manifest.strangers(site, named)):
         why = (
             "it holds files and no manifest of ours"
             if named is None
             else "it holds files that its manifest does not name"
         )
-        raise CouldNot(f"publish to '{site}': {why}", *_listed(foreign), "Move them away, or name another --site.")
+        raise CouldNot(f"publish to '{site}': {why}", *foreign, "Move them away, or name another --site.")
 
 
-def _listed(paths: list[str]) -> list[str]:
-    more = [f"and {len(paths) - MOST_LISTED} more"] if len(paths) > MOST_LISTED else []
-    return [*(ascii(path) for path in paths[:MOST_LISTED]), *more]
+def _listed(paths: Iterator[str]) -> list[str]:
+    """The first few; a home directory is not read to its end."""
+    few = [ascii(path) for path in islice(paths, MOST_LISTED)]
+    return [*few, "and more"] if any(paths) else few
 
 
 @contextmanager
@@ -155,7 +156,7 @@ def _clear(left: Path) -> None:
         return
     named = {} if left.is_symlink() else manifest.read(left) or {}
     if left.is_symlink() or not left.is_dir() or not manifest.remove(left, named):
-        held = manifest.held(left) if left.is_dir() else []
+        held = manifest.held(left) if left.is_dir() else iter(())
         raise CouldNot(
             f"clear '{left}', where builds put their candidate: it is not ours", *_listed(held), "Move it away."
         )
