@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scenario, Sql, StoreEffect
+from failure_matrix.catalogue.model import ABSENT, Catalogue, Scenario, Sql, StoreEffect
 from failure_matrix.catalogue.sql import identifiers, normal
 from failure_matrix.evidence.schema import EVERYTHING, Objects, objects
 
@@ -153,11 +153,21 @@ class Fingerprints:
                             found |= identifiers(step.sql.text) if step.sql else frozenset()
         return frozenset(found)
 
+    @cached_property
+    def _movers(self) -> Mapping[str, set[str]]:
+        """The actions and events that leave or reach each state."""
+        found: dict[str, set[str]] = {}
+        ends = {f"action/{id}": _ends(each.moves) | _ends(each.also) for id, each in self._catalogue.actions.items()}
+        ends |= {f"event/{id}": _ends(each.moves) for id, each in self._catalogue.events.items()}
+        for name, states in ends.items():
+            for state in states:
+                found.setdefault(state, set()).add(name)
+        return found
+
     def state_rests_on(self, id: str, scenarios: Iterable[str]) -> frozenset[str]:
         """What a state's verdict rests on: predicate, observations, what leaves or reaches it, its witnesses."""
         names = {f"state/{id}", f"observations/{id}"}
-        names |= {f"action/{name}" for name, action in self._catalogue.actions.items() if _touches(action, id)}
-        names |= {f"event/{name}" for name, event in self._catalogue.events.items() if id in _ends(event.moves)}
+        names |= self._movers.get(id, frozenset())
         witnesses = {f"scenario/{scenario}" for scenario in scenarios}
         return self._with_schema(names).union(witnesses, *(self._deeds(scenario) for scenario in scenarios))
 
@@ -215,10 +225,6 @@ class Fingerprints:
 
 def _ends(moves: dict[str, tuple[str, ...]]) -> frozenset[str]:
     return frozenset(moves) | frozenset(target for targets in moves.values() for target in targets)
-
-
-def _touches(action: Action, state: str) -> bool:
-    return state in _ends(action.moves) | _ends(action.also)
 
 
 _PROSE = {"title", "about", "shows", "does_not_show", "means", "because", "owner", "origin"}
