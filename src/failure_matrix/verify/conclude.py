@@ -37,6 +37,7 @@ Judgeable = TypeVar(
     ScenarioRecord, CellRecord, GuardRecord, PopulationRecord, ObservationRecord, InvariantRecord,
 )  # fmt: skip
 
+Said = tuple[str, Verdict | None, str]  # of a state
 QUICK = "sweep and guards were left out"
 
 
@@ -96,6 +97,7 @@ class Conclusion:
         self.population = tuple(self._judged(f"population {each.subject}", each) for each in seen.population)
         self.observations = tuple(self._judged(_observed(each), each) for each in seen.observations)
         self.invariants = tuple(self._invariants())
+        self._by_state = self._all_by_state()
         self.states = tuple(self._state(id, found) for id, found in self._reached.items())
         self.waivers = tuple(waiving.records())
 
@@ -140,7 +142,7 @@ class Conclusion:
 
     def _state(self, id: str, found: list[Witness]) -> StateRecord:
         subject = self._catalogue.states[id].subject
-        reasons = [self._own(id, bool(found)), *self._of_moves(id), *self._of_cells(id), *self._of_others(id, subject)]
+        reasons = [self._own(id, bool(found)), *self._by_state.get(id, ()), *self._of_others(id, subject)]
         verdict, because = max(reasons, key=lambda reason: reason[0].badness)
         verdict, because = self._waiving.judge(f"state {id}", verdict, because)
         rests_on = self._fingerprints.state_rests_on(id, sorted({witness.scenario for witness in found}))
@@ -173,29 +175,43 @@ class Conclusion:
             return Verdict.UNREACHED, because
         return Verdict.INCOMPLETE, f"only {ran} of {exist} scenarios ran"
 
-    def _of_moves(self, id: str) -> Iterator[Judged]:
+    def _all_by_state(self) -> dict[str, list[Judged]]:
+        """What is said of each state's moves, cells, guards of the actions that leave it, and observations."""
+        found: dict[str, list[Judged]] = {}
+        for state, verdict, because in (
+            *self._of_moves(),
+            *self._of_cells(),
+            *self._of_guards(),
+            *self._of_observations(),
+        ):
+            if verdict is not None:
+                found.setdefault(state, []).append((verdict, because))
+        return found
+
+    def _of_moves(self) -> Iterator[Said]:
         pitfalls = {name for name, action in self._catalogue.actions.items() if action.instead_of is not None}
         for move in self.moves:
-            if move.from_ == id and move.by not in pitfalls:
-                yield move.verdict, f"{move.by} -> {move.to}: {move.because}"
+            if move.by not in pitfalls:
+                yield move.from_, move.verdict, f"{move.by} -> {move.to}: {move.because}"
 
-    def _of_cells(self, id: str) -> Iterator[Judged]:
+    def _of_cells(self) -> Iterator[Said]:
         for cell in self.cells:
-            if cell.state == id and cell.verdict is not None:
-                yield cell.verdict, f"{_who(cell.action, cell.caller)}: {cell.because}"
+            yield cell.state, cell.verdict, f"{_who(cell.action, cell.caller)}: {cell.because}"
+
+    def _of_guards(self) -> Iterator[Said]:
+        for guard in self.guards:
+            for state in self._catalogue.actions[guard.action].moves:
+                yield state, guard.verdict, f"{guard.action}, guard {guard.guard}: {guard.because}"
+
+    def _of_observations(self) -> Iterator[Said]:
+        for each in self.observations:
+            yield each.state, each.verdict, f"{_numbered(each)}: {each.because}"
 
     def _of_others(self, id: str, subject: str) -> Iterator[Judged]:
-        """Guards of the actions that leave the state, the population probe, observations, and what was left out."""
-        leaving = {name for name, action in self._catalogue.actions.items() if id in action.moves}
-        for guard in self.guards:
-            if guard.action in leaving and guard.verdict is not None:
-                yield guard.verdict, f"{guard.action}, guard {guard.guard}: {guard.because}"
+        """The population probe, and what was left out."""
         for probe in self.population:
             if id in probe.states or (probe.subject == subject and probe.offending and not probe.states):
                 yield probe.verdict, f"population: {probe.because}"
-        for observation in self.observations:
-            if observation.state == id:
-                yield observation.verdict, f"{_numbered(observation)}: {observation.because}"
         ran, exist = len(self._seen.scenarios), len(self._catalogue.scenarios)
         if ran < exist:  # neither swept nor probed
             yield Verdict.INCOMPLETE, f"only {ran} of {exist} scenarios ran"
