@@ -1,4 +1,4 @@
-"""Measure, and print a table: ``python -m benchmarks [PART…]``, a part being isolation, waits, build, pages or help."""
+"""Measure, and print a table: ``python -m benchmarks [PART…]``, all parts where none is named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import pages, waits, whole
+from benchmarks import cells, pages, waits, whole
 from benchmarks.race import Race
 from benchmarks.table import Measured, table
 from failure_matrix.catalogue.load import load
@@ -18,18 +18,20 @@ from failure_matrix.database import hosting
 from failure_matrix.database.cluster import Source, serve
 
 CATALOGUE = Path(__file__).with_name("catalogue")
-PARTS = ("isolation", "waits", "build", "pages", "help")
+PARTS = ("isolation", "waits", "cells", "build", "pages", "help")
 
 
 def measure(parts: frozenset[str], rounds: int) -> Iterator[Measured]:
     """Every comparison of these parts, as it is made."""
-    if parts & {"isolation", "waits", "pages"}:
+    if parts & {"isolation", "waits", "cells", "pages"}:
         with serve(Source()) as server:
             if "isolation" in parts:
                 prefix = hosting.installation(None).prefix
                 yield from Race(load(CATALOGUE), server, prefix, rounds).results()
             if "waits" in parts:
                 yield waits.measure(server)
+            if "cells" in parts:
+                yield cells.measure(server)
             if "pages" in parts:
                 yield from pages.measure(server, max(1, rounds // 2))
     if "build" in parts:

@@ -1,27 +1,24 @@
 """The sweep: wherever a scenario rests, each action tried by each caller on each row, and rolled back.
 
-A situation is swept when no session holds a transaction open, so that nothing can wait. Every try is a
-transaction of its own; what a rollback keeps, sequences and advisory locks, is put back. Store effects change
-the inventory that the probe is given, never a file.
+A situation is swept when no session holds a transaction open, so that nothing can wait.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
 from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scalar, Sql, Subject
 from failure_matrix.catalogue.sql import parameters
-from failure_matrix.database.answers import Answer, Request, Result, ServerError, Value
+from failure_matrix.database.answers import Answer, Request, Result, ServerError
 from failure_matrix.database.classify import KeyText, Situation
-from failure_matrix.database.relations import Inventory, store_values
+from failure_matrix.database.relations import store_values
 from failure_matrix.evidence.records import Outcome, Witness
-from failure_matrix.evidence.schema import split_statements
 from failure_matrix.verify.assess import Assessment, Assessor, Try
-from failure_matrix.verify.demands import ends_transaction, needed, takes_advisory_locks
+from failure_matrix.verify.demands import ends_transaction, takes_advisory_locks
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.hiding import Secrets
 from failure_matrix.verify.judge import Standing
@@ -30,22 +27,14 @@ from failure_matrix.verify.play import LOCK_NOT_AVAILABLE
 from failure_matrix.verify.refusal import looks_refused
 from failure_matrix.verify.rows import bound, rows_of, with_stores
 from failure_matrix.verify.situations import Rest, held_locks, signature
-from failure_matrix.verify.stores import EffectRefused, simulate
-from failure_matrix.verify.tables import has_deferrable
+from failure_matrix.verify.stores import EffectRefused
 from failure_matrix.verify.tally import Cell, Tally
+from failure_matrix.verify.tries import NoAnswer, Tries
 from failure_matrix.verify.values import key_part
 from failure_matrix.verify.world import World
 
-_BEGIN = Request(text="BEGIN")
-_HURRY = Request(text="SET LOCAL lock_timeout = '50ms'")  # a session at rest can hold an advisory lock for ever
-_IMMEDIATE = Request(text="SET CONSTRAINTS ALL IMMEDIATE")  # what the commit would refuse is refused
-_NO_DUTY = Request(text="SELECT true")
-_ROLLBACK = Request(text="ROLLBACK")
-_UNLOCK = Request(text="SELECT pg_advisory_unlock_all()")
-
-
-class NoAnswer(Exception):
-    """A try that tells nothing, because the server could not evaluate SQL of the catalogue. ``str()`` says which."""
+Where = tuple[str, KeyText]  # subject and key
+Call = tuple[str, Where]  # a caller, and the row for which it is asked
 
 
 class Sweep:
@@ -106,33 +95,35 @@ class Sweep:
             ground.restore(sequences)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """An action to be tried on a row, and what the row gives."""
+
+    action: str
+    row: Where
+    state: str
+    given: Mapping[str, Scalar]
+
+
 class _Visit:
     """One situation: every row of it by every action and caller."""
 
     def __init__(self, catalogue: Catalogue, instead: Mapping[str, Action], ground: Ground, rest: Rest) -> None:
         self._catalogue = catalogue
-        self._instead = instead
         self._ground = ground
-        self._connection = ground.watcher("sweep")
-        self._now = rest.now
-        self._inventory = rest.inventory
         self._standing = rest.standing
         self._situation = rest.situation
         self._locked = rest.locks is not None
         self._assessor = Assessor(catalogue, rest.situation, rest.standing)
         self._sources = {"now": rest.now, **store_values(rest.inventory)}
         self._rows = {id: list(self._rows_of(id, subject)) for id, subject in catalogue.subjects.items()}
-        self._called: dict[tuple[str, KeyText], Mapping[str, Scalar] | Assessment] = {}
-        self._tried: dict[tuple[object, ...], Try] = {}
-        self._read: dict[object, Situation] = {}
-        self._begin = [_BEGIN, *([_HURRY] if self._locked else [])]
-        self._end = [_IMMEDIATE] if has_deferrable(self._connection) else []
-        self._afterwards = [_ROLLBACK, *([_UNLOCK] if takes_advisory_locks(catalogue) else [])]
+        self._called: dict[Call, Mapping[str, Scalar] | Assessment] = {}
+        self._tries = Tries(catalogue, instead, ground, rest)
 
     def _rows_of(self, id: str, subject: Subject) -> Iterator[tuple[KeyText, dict[str, Scalar]]]:
         """Each key with the parameters that its row gives; the spare key last. Raises CouldNot."""
         try:
-            yield from rows_of(self._catalogue, id, self._connection, self._sources)
+            yield from rows_of(self._catalogue, id, self._ground.watcher("sweep"), self._sources)
         except ServerError as error:
             raise CouldNot(
                 f"ask the keys and offers of {id} for the sweep: {error}", f"mend 'key' and 'offers' of subject {id}."
@@ -145,36 +136,50 @@ class _Visit:
             yield tuple(key_part(spare[name]) for name in subject.key), spare
 
     def tries(self, actions: Sequence[str], callers: Sequence[str | None]) -> Iterator[tuple[Cell, Assessment]]:
-        for id in actions:
-            action = self._catalogue.actions[id]
-            for caller in callers:
-                for key, given in self._rows[action.subject]:
-                    state = self._standing.get((action.subject, key), ABSENT)
-                    if isinstance(state, str):
-                        yield (state, id, caller), self._cell(id, action, caller, state, key, given)
+        """Every cell that this situation has a row for, and what a try of it means."""
+        asked = list(self._asked(actions, callers))
+        self._called = self._call({(caller, each.row): each.given for caller, each in asked if caller is not None})
+        bound = [self._bound(self._catalogue.actions[each.action], caller, each) for caller, each in asked]
+        wanted = zip(asked, bound, strict=True)
+        self._tries.foresee(
+            (each.action, sources) for (_, each), sources in wanted if not isinstance(sources, Assessment)
+        )
+        for (caller, each), sources in zip(asked, bound, strict=True):
+            found = sources if isinstance(sources, Assessment) else self._assessed(caller, each, sources)
+            yield (each.state, each.action, caller), found
 
-    def _cell(
-        self, id: str, action: Action, caller: str | None, state: str, key: KeyText, given: Mapping[str, Scalar]
-    ) -> Assessment:
-        columns = {} if caller is None else self._call(caller, action.subject, key, given)
+    def _asked(self, actions: Sequence[str], callers: Sequence[str | None]) -> Iterator[tuple[str | None, _Asked]]:
+        for id in actions:
+            subject = self._catalogue.actions[id].subject
+            for caller in callers:
+                for key, given in self._rows[subject]:
+                    state = self._standing.get((subject, key), ABSENT)
+                    if isinstance(state, str):
+                        yield caller, _Asked(action=id, row=(subject, key), state=state, given=given)
+
+    def _bound(self, action: Action, caller: str | None, asked: _Asked) -> dict[str, Scalar] | Assessment:
+        """What a try binds, or why there is none."""
+        columns = {} if caller is None else self._called[caller, asked.row]
         if isinstance(columns, Assessment):
             return columns
-        sources: dict[str, Scalar] = {**action.with_, **columns, **given}
-        missing = sorted(needed(action) - sources.keys())
-        if missing:
+        sources: dict[str, Scalar] = {**action.with_, **columns, **asked.given}
+        if missing := [name for name in self._tries.needs(asked.action) if name not in sources]:
             return Assessment(outcome=Outcome.CANNOT_CALL, note=f"binds no {', '.join(missing)}")
         if ends_transaction(action):
             wrong = "its SQL begins or ends a transaction, so it cannot be tried and rolled back"
             return Assessment(outcome=Outcome.NOT_TRIED, wrong=f"{wrong}: leave that to the session")
+        return sources
+
+    def _assessed(self, caller: str | None, asked: _Asked, sources: Mapping[str, Scalar]) -> Assessment:
         try:
-            tried = self._try(id, action, sources)
+            tried = self._tries.one(asked.action, sources)
         except EffectRefused as why:
             return Assessment(outcome=Outcome.CANNOT_CALL, note=str(why))
         except NoAnswer as why:
             return Assessment(outcome=Outcome.NOT_TRIED, wrong=str(why))
-        if self._locked and _waited(action, tried):
+        if self._locked and _waited(self._catalogue.actions[asked.action], tried):
             return Assessment(outcome=Outcome.NOT_TRIED, note="it waits for a lock that a session holds")
-        found = self._assessor.assess(id, caller, state, key, sources, tried)
+        found = self._assessor.assess(asked.action, caller, asked.state, asked.row[1], sources, tried)
         return found if found.wrong is None else replace(found, wrong=self._told(found.wrong, sources, tried))
 
     def _told(self, wrong: str, sources: Mapping[str, Scalar], tried: Try) -> str:
@@ -188,112 +193,38 @@ class _Visit:
             secrets.answered(Answer(results=(tried.answer,)))
         return Names(datetime.now(UTC)).text(secrets.text(wrong))
 
-    def _call(
-        self, caller: str, subject: str, key: KeyText, given: Mapping[str, Scalar]
-    ) -> Mapping[str, Scalar] | Assessment:
-        if (caller, (subject, *key)) not in self._called:
-            self._called[caller, (subject, *key)] = self._ask_caller(caller, given)
-        return self._called[caller, (subject, *key)]
-
-    def _ask_caller(self, caller: str, given: Mapping[str, Scalar]) -> Mapping[str, Scalar] | Assessment:
-        sql = self._catalogue.callers[caller]
-        if not isinstance(sql, Sql):
-            return sql
-        sources = {**self._sources, **given}
-        if missing := sorted(set(parameters(sql)) - sources.keys()):
-            return Assessment(outcome=Outcome.CANNOT_CALL, note=f"its row gives no {', '.join(missing)}")
-        asked = with_stores(self._catalogue, f"SELECT * FROM (\n{sql.text}\n) AS caller")
+    def _call(self, asked: Mapping[Call, Mapping[str, Scalar]]) -> dict[Call, Mapping[str, Scalar] | Assessment]:
+        """What each caller brings to each row; all are asked in one round trip."""
+        found: dict[Call, Mapping[str, Scalar] | Assessment] = {}
+        requests: dict[Call, Request] = {}
+        for call, given in asked.items():
+            sql, sources = self._catalogue.callers[call[0]], {**self._sources, **given}
+            if not isinstance(sql, Sql):
+                found[call] = sql
+            elif missing := sorted(set(parameters(sql)) - sources.keys()):
+                found[call] = Assessment(outcome=Outcome.CANNOT_CALL, note=f"its row gives no {', '.join(missing)}")
+            else:
+                text, values = bound(with_stores(self._catalogue, f"SELECT * FROM (\n{sql.text}\n) AS caller"), sources)
+                requests[call] = Request(text=text, values=values)
         try:
-            result = self._connection.execute(replace(_request(asked, sources), prepared=f"caller {caller}"))
+            answers = self._ground.watcher("sweep").together(*([request] for request in requests.values()))
         except ServerError as error:
-            return Assessment(outcome=Outcome.CANNOT_CALL, wrong=f"the caller {caller} cannot be asked: {error}")
-        if not result.rows:
-            return Assessment(outcome=Outcome.NO_SUCH_CALLER)
-        if len(result.rows) > 1:
-            many = f"its SQL gives {len(result.rows)} rows, and a caller is one"
-            return Assessment(outcome=Outcome.CANNOT_CALL, wrong=f"the caller {caller} cannot be asked: {many}")
-        return dict(zip(result.columns, result.rows[0], strict=True))
+            answers = [error] * len(requests)
+        return found | {call: _brought(call[0], answer) for call, answer in zip(requests, answers, strict=True)}
 
-    def _try(self, id: str, action: Action, sources: Mapping[str, Scalar]) -> Try:
-        values = tuple(sources[name] for name in sorted(needed(action)))
-        if (id, values) not in self._tried:
-            try:
-                self._tried[id, values] = self._run(self._instead.get(id, action), {"now": self._now, **sources})
-            except ServerError as error:  # the connection is lost
-                self._connection = self._ground.watcher("sweep")
-                raise NoAnswer("it ends the backend that runs it, so it cannot be tried and rolled back") from error
-        return self._tried[id, values]
 
-    def _run(self, action: Action, sources: Mapping[str, Value]) -> Try:
-        """One try in a transaction that is rolled back: all in one round trip where nothing hangs on an answer."""
-        requests = [*self._begin, self._duty(action.requires, sources)]
-        asked = len(requests)
-        if action.sql is not None and (action.store is not None or len(split_statements(action.sql.text)) > 1):
-            return self._run_stepwise(action, action.sql, sources, requests)
-        inventory, answer = self._inventory, None
-        if action.sql is not None:
-            requests += [_request(action.sql, sources), *self._end]
-        elif action.store is not None:
-            inventory, answer = simulate(inventory, action.store, sources)
-        requests.append(self._probe(inventory))
-        answers = self._connection.together(requests, self._afterwards)
-        duty, acted, found = _held(answers[asked - 1]), answers[asked : len(requests) - 1], answers[len(requests) - 1]
-        for error in acted:
-            if isinstance(error, ServerError):
-                return Try(duty=duty, answer=None, error=error, after=None)
-        if acted and isinstance(acted[0], Result):
-            answer = acted[0]
-        return Try(duty=duty, answer=answer, error=None, after=self._situation_of(found))
-
-    def _run_stepwise(self, action: Action, sql: Sql, sources: Mapping[str, Value], requests: Sequence[Request]) -> Try:
-        """SQL that may be several statements, or whose answer decides about a store effect."""
-        *_, duty = self._connection.together(requests)
-        try:
-            answer = self._connection.query(*bound(sql, sources))
-            for request in self._end:
-                self._connection.query(request.text)
-            inventory = self._inventory
-            if action.store is not None and answer.affected:
-                inventory, answer = simulate(inventory, action.store, sources)
-            (found,) = self._connection.together([self._probe(inventory)])
-            return Try(duty=_held(duty), answer=answer, error=None, after=self._situation_of(found))
-        except ServerError as error:
-            return Try(duty=_held(duty), answer=None, error=error, after=None)
-        finally:
-            self._connection.together(self._afterwards)
-
-    def _probe(self, inventory: Inventory) -> Request:
-        return self._ground.probe.request(now=self._now, inventory=inventory, previous=self._situation)
-
-    def _situation_of(self, found: Result | ServerError | None) -> Situation:
-        """What the probe found; most tries change nothing, and are read once. Raises NoAnswer."""
-        if not isinstance(found, Result):
-            raise NoAnswer(f"what it leaves cannot be classified: {found or 'the probe did not run'}")
-        if found.rows not in self._read:
-            self._read[found.rows] = self._ground.probe.read(found)
-        return self._read[found.rows]
-
-    def _duty(self, requires: Sql | None, sources: Mapping[str, Value]) -> Request:
-        """Ask whether the caller's duty is done; without one it is."""
-        if requires is None:
-            return _NO_DUTY
-        asked = with_stores(self._catalogue, f"SELECT (\n{requires.text}\n) IS TRUE")
-        return _request(asked, {**self._sources, **sources})
+def _brought(caller: str, answer: Result | ServerError | None) -> Mapping[str, Scalar] | Assessment:
+    if not isinstance(answer, Result):
+        return Assessment(outcome=Outcome.CANNOT_CALL, wrong=f"the caller {caller} cannot be asked: {answer}")
+    if not answer.rows:
+        return Assessment(outcome=Outcome.NO_SUCH_CALLER)
+    if len(answer.rows) > 1:
+        many = f"its SQL gives {len(answer.rows)} rows, and a caller is one"
+        return Assessment(outcome=Outcome.CANNOT_CALL, wrong=f"the caller {caller} cannot be asked: {many}")
+    return dict(zip(answer.columns, answer.rows[0], strict=True))
 
 
 def _waited(action: Action, tried: Try) -> bool:
     """Whether it ran into our own limit, and not into a refusal that looks so."""
     error = tried.error
     return error is not None and error.sqlstate == LOCK_NOT_AVAILABLE and not looks_refused(action, None, error)
-
-
-def _request(sql: Sql, sources: Mapping[str, Value]) -> Request:
-    text, values = bound(sql, sources)
-    return Request(text=text, values=values)
-
-
-def _held(duty: Result | ServerError | None) -> bool:
-    """The answer about the duty; an error in asking is an error of the catalogue. Raises NoAnswer."""
-    if not isinstance(duty, Result):
-        raise NoAnswer(f"its requirement cannot be asked: {duty or 'it was not reached'}")
-    return duty.rows[0][0] == "t"
