@@ -12,7 +12,6 @@ from typing import NoReturn
 
 import pytest
 
-from failure_matrix.cli import proof
 from failure_matrix.cli.main import main
 from failure_matrix.database import cluster
 from failure_matrix.database.answers import ServerError
@@ -160,7 +159,7 @@ def test_a_server_that_goes_is_no_bug_of_ours(
     def stopped(*_: object, **__: object) -> NoReturn:
         raise ServerError(severity="FATAL", sqlstate=sqlstate, message="the server says so")
 
-    monkeypatch.setattr(proof, "verify", stopped)
+    monkeypatch.setattr("failure_matrix.verify.verify", stopped)
     assert main(["verify"]) == code
     out, err = capsys.readouterr()
     assert out == ""
