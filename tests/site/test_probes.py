@@ -18,6 +18,7 @@ from failure_matrix.database.cluster import Server
 from failure_matrix.evidence.records import Evidence, ScenarioRecord
 from failure_matrix.site import render
 from failure_matrix.site.book import Book
+from failure_matrix.site.looks import of_predicate
 from failure_matrix.site.probes import Probe, subject_probe
 from failure_matrix.site.replay import replay
 from failure_matrix.site.views.facts import facts
@@ -72,8 +73,8 @@ def with_values(probe: Probe, **values: str) -> str:
 def test_the_probe_of_a_subject_names_its_state(psql: Psql) -> None:
     probe = subject_probe(book(builders.catalogue()), "job")
     assert psql(probe.sql).split("|")[:3] == ["1", "ready", "ready"]
-    assert psql(with_values(probe, id="7", now="29")).split("|")[:2] == ["7", "taken-over"]
-    assert psql(with_values(probe, id="7", now="30")).split("|")[:2] == ["7", "expired"]
+    assert psql(with_values(probe, id="7", now="29", looked="yes")).split("|")[:2] == ["7", "taken-over"]
+    assert psql(with_values(probe, id="7", now="30", looked="yes")).split("|")[:2] == ["7", "expired"]
     assert psql(with_values(probe, id="99")) == ""
 
 
@@ -81,14 +82,45 @@ def test_two_states_are_both_named_and_none_is_empty(psql: Psql) -> None:
     made = builders.changed(states={"cancelled": {"when": {"text": "job.state = 'ready'"}}})
     assert psql(subject_probe(book(made), "job").sql).split("|")[1] == "ready, cancelled"
     made = builders.changed(states={"ready": {"when": {"text": "job.state = 'cancelled' -- for now"}}})
-    assert psql(subject_probe(book(made), "job").sql).split("|")[1] == ""
+    assert psql(with_values(subject_probe(book(made), "job"), looked="yes")).split("|")[1] == ""
+
+
+def test_what_no_one_looked_at_is_unknown(psql: Psql) -> None:
+    made = book(builders.catalogue())
+    looks = "the clock and the files of candidate"
+    unlooked = with_values(subject_probe(made, "job"), id="7", now="29")
+    assert psql(unlooked).split("|")[:2] == ["7", f"unknown until you look at {looks}"]
+    probe = subject_probe(made, "candidate")
+    assert probe.looks == ("the files of candidate",)
+    assert psql(probe.sql) == "unknown until you look at the files of candidate"
 
 
 def test_a_store_is_filled_in_beside_the_query(psql: Psql) -> None:
     probe = subject_probe(book(builders.catalogue()), "candidate")
-    assert probe.stores == ("candidate",)
-    text = with_values(probe, name="1-1.csv").replace("(NULL::text,", "('1-1.csv', 3, 'abc', NULL), (NULL::text,")
+    text = with_values(probe, name="1-1.csv", looked="yes")
+    assert psql(text) == ""  # looked, and no such file
+    text = text.replace("(NULL::text,", "('1-1.csv', 3, 'abc', NULL), (NULL::text,")
     assert psql(text).split("|")[:3] == ["1-1.csv", "orphan-candidate", "3"]
+
+
+@pytest.mark.parametrize(
+    ("relation", "when", "looks"),
+    [
+        ("job LEFT JOIN candidate AS file ON file.name = job.file", "job.state = 'x'", ()),
+        ("job LEFT OUTER JOIN candidate file ON true", "job.candidate IS NULL", ()),  # a column of another relation
+        ("job LEFT JOIN candidate AS file ON true", "file.name IS NULL", ("the files of candidate",)),
+        ("job LEFT JOIN candidate USING (name)", "candidate.name IS NULL", ("the files of candidate",)),
+        ("job LEFT JOIN candidate AS file ON true", "sha256 IS NULL", ("the files of candidate",)),
+        ("job JOIN candidate AS file ON true", "job.state = 'x'", ("the files of candidate",)),
+        ("candidate", "true", ("the files of candidate",)),
+        ("job", "EXISTS (SELECT FROM candidate AS c WHERE c.name = job.file)", ("the files of candidate",)),
+        ("job", "job.until > :now", ("the clock",)),
+        ("job", "job.state = 'x'", ()),
+    ],
+)
+def test_what_must_be_looked_at_before_a_state_can_be_told(relation: str, when: str, looks: tuple[str, ...]) -> None:
+    made = builders.changed(subjects={"job": {"from": {"text": relation}}}, states={"ready": {"when": {"text": when}}})
+    assert of_predicate(made, made.subjects["job"], made.states["ready"].when) == looks
 
 
 def test_a_key_that_needs_quoting_is_quoted(psql: Psql) -> None:
@@ -97,7 +129,7 @@ def test_a_key_that_needs_quoting_is_quoted(psql: Psql) -> None:
     plain["scenarios"][0]["given"] = [{"subject": "candidate", "key": key, "state": "orphan-candidate"}]
     hostile = Book(catalogue=builders.catalogue(), evidence=Evidence.model_validate(plain), explain=False)
     probe = subject_probe(hostile, "candidate")
-    assert psql(probe.sql) == ""
+    assert psql(with_values(probe, looked="yes")) == ""
     settings = "\n".join(line for line in probe.sql.splitlines() if line.startswith("\\set"))
     assert psql(f"{settings}\nSELECT :'name';") == key[0]
 
@@ -116,7 +148,9 @@ def test_the_probe_of_a_state_gives_a_line_only_there(psql: Psql) -> None:
     assert ready
     assert leased
     assert psql(ready.sql).startswith("1|ready")
-    assert psql(leased.sql) == ""
+    assert psql(leased.sql) == "unknown until you look at the clock"
+    assert psql(with_values(leased, looked="yes")) == ""
+    assert psql(with_values(ready, id="7")) == ""
 
 
 @pytest.mark.parametrize(
@@ -129,7 +163,8 @@ def test_the_probe_of_a_state_gives_a_line_only_there(psql: Psql) -> None:
 )
 def test_parameters_in_every_style(psql: Psql, params: str, text: str) -> None:
     made = builders.changed(states={"ready": {"when": {"text": text, "params": params}}})
-    assert psql(subject_probe(book(made), "job").sql).split("|")[1] == "ready"
+    probe = subject_probe(book(made), "job")
+    assert psql(with_values(probe, looked="yes")).split("|")[1] == "ready"
 
 
 def test_a_wall_clock_is_now(psql: Psql) -> None:
@@ -186,6 +221,32 @@ def test_the_shipped_catalogues_probes_run(server: Server) -> None:
     done = subprocess.run([client(), *options], input="\n".join(joined), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     server.drop_database(name)
+
+
+def test_a_publication_is_judged_by_its_file_or_not_at_all(server: Server) -> None:
+    made = load(SHIPPED)
+    name = server.create_database()
+    digest = "ab" * 32
+    rows = f"""
+        INSERT INTO job VALUES (1, 'complete', 'A', 1, 10, '1-1.csv', '{digest}');
+        INSERT INTO job (id) VALUES (2);
+    """
+    probe = with_values(subject_probe(book(made), "job"), id="1")
+    looked = probe.replace("set looked no", "set looked yes")
+    filled = looked.replace("(NULL::text,", f"('1-1.csv', 3, '{digest}', NULL), (NULL::text,")
+    ready = with_values(subject_probe(book(made), "job"), id="2")
+    schema = [f"{sql.text};" for sql in made.settings.schema_]
+    options = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", server.conninfo(name)]
+    text = "\n".join([*schema, rows, probe, looked, filled, ready])
+    done = subprocess.run([client(), *options], input=text, capture_output=True, text=True, check=False)
+    server.drop_database(name)
+    assert done.returncode == 0, done.stderr
+    assert [line.split("|")[1] for line in done.stdout.splitlines()] == [
+        "unknown until you look at the clock and the files of candidate",
+        "unavailable-artifact",
+        "confirmed-publication",
+        "ready",
+    ]
 
 
 def told(id: str, when: str, **other: str) -> list[tuple[str, bool]]:

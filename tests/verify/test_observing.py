@@ -101,7 +101,7 @@ states:
     subject: job
     title: Ready
     when: job.state = 'ready'
-    observe: [{see: nobody holds it, sql: SELECT 1 FROM job WHERE id = :id AND owner IS NOT DISTINCT FROM :owner}]
+    observe: [{see: x, sql: SELECT 1 FROM job WHERE id = :id AND owner IS NOT DISTINCT FROM :owner, also_in: [held]}]
   held:
     subject: job
     title: Held

@@ -81,7 +81,8 @@ class Observation(Noun):
     see: Text
     proves: Text | None = None
     does_not_prove: Text | None = None
-    sql: Sql | None = None
+    sql: Sql | None = None  # gives a row in this state
+    also_in: tuple[Id, ...] = ()  # the other states of the subject in which it gives one, where it binds the key
 
 
 class Retention(Noun):

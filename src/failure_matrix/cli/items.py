@@ -34,7 +34,7 @@ class Fault:
 class Item:
     """One row of every report: a thing, its verdict, and why it is not verified."""
 
-    kind: str  # scenario, state, move, cell, guard, population, observation, waiver, invariant
+    kind: str  # scenario, state, move, cell, guard, population, observation, cost, waiver, invariant
     name: str
     verdict: Verdict
     because: str | None
@@ -59,10 +59,7 @@ def items(evidence: Evidence, catalogue: Catalogue | None = None) -> tuple[Item,
             if r.verdict and r.part != "assignment"  # a reported list, which proves nothing
         ),
         *(_item("population", r.subject, r, where("subjects", r.subject, "values")) for r in evidence.population),
-        *(
-            _item("observation", _observation(r), r, where("states", r.state, "observe", r.observation or 0))
-            for r in evidence.observations
-        ),
+        *(_observation(r, where) for r in evidence.observations),
         *(_item("waiver", r.id, r, where("waivers", r.id)) for r in evidence.waivers if r.verdict is Verdict.BROKEN),
         *(_item("invariant", r.id, r, where("invariants", r.id)) for r in evidence.invariants),
     )
@@ -135,9 +132,11 @@ def counts(all_items: tuple[Item, ...]) -> str:
     return ", ".join(f"{of[verdict]} {verdict}" for verdict in reversed(Verdict) if of[verdict]) or "nothing to verify"
 
 
-def _observation(record: ObservationRecord) -> str:
-    what = "retention cost" if record.observation is None else f"{record.observation + 1}"
-    return f"{what} of {record.state}"
+def _observation(record: ObservationRecord, where: _Places) -> Item:
+    if record.observation is None:
+        return _item("cost", f"of {record.state}", record, where("states", record.state, "retention", "cost"))
+    place = where("states", record.state, "observe", record.observation)
+    return _item("observation", f"{record.observation + 1} of {record.state}", record, place)
 
 
 def _scenario(record: ScenarioRecord) -> Item:

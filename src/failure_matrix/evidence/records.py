@@ -270,6 +270,8 @@ class ObservationRecord(Record):
     verdict: Verdict
     because: str | None = None
     runs: int = 0
+    elsewhere: int = 0  # runs in other states of the subject, of one that names the row it looks at
+    also_in: tuple[str, ...] = ()  # those of them in which it gave a row, as it says
 
 
 class WaiverRecord(Record):

@@ -11,51 +11,69 @@ from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import Sql, Subject
 from failure_matrix.catalogue.sql import Kind, identifiers, parameters, tokens
+from failure_matrix.site import looks
 from failure_matrix.site.book import Book
+from failure_matrix.site.looks import CLOCK
 from failure_matrix.site.words import visible
 
-CLOCK = "now"
-
 _STORE = """\
-{name}(name, bytes, sha256, modified) AS (VALUES
-  -- fill in, a line for each file: ('file name', 123, 'its sha256 in hex', NULL)
-  (NULL::text, NULL::bigint, NULL::text, NULL::timestamptz)
-)"""
+{name}(name, bytes, sha256, modified) AS (SELECT * FROM (VALUES
+  -- a line for each file: ('its name', 123, 'its sha256 in hex', NULL),
+  (NULL::text, NULL::bigint, NULL::text, NULL::timestamptz)) AS file WHERE column1 IS NOT NULL)"""
+_NO_FILES = """\
+{name}(name, bytes, sha256, modified) AS (  -- its files make no difference here
+  SELECT NULL::text, NULL::bigint, NULL::text, NULL::timestamptz WHERE false)"""
+_LOOKED = "looked"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """SQL to copy, and what to do before it is run."""
+    """SQL to copy. Until a person says that they ``looked``, what it cannot know is answered "unknown"."""
 
     label: str
     sql: str
-    stores: tuple[str, ...] = ()  # whose files must be filled in
+    looks: tuple[str, ...] = ()  # what they must look at and put in
 
 
 def subject_probe(book: Book, id: str) -> Probe:
     """Which states one row is in: exactly one, or something is wrong."""
     subject = book.catalogue.subjects[id]
     states = {name: state for name, state in book.states_of[id].items() if not state.uncommitted}
-    cases = [f"CASE WHEN {_asked(book, state.when)} THEN {literal(name)} END" for name, state in states.items()]
-    state = "concat_ws(', ',\n         " + ",\n         ".join(cases) + ")" if cases else "''"
+    needs = {name: looks.of_predicate(book.catalogue, subject, state.when) for name, state in states.items()}
+    needed = tuple(dict.fromkeys(what for each in needs.values() for what in each))
+    some = bool(needed) and not all(needs.values())  # of some states one can tell before
+    cases = []
+    for name, state in states.items():
+        looked = f":'{_LOOKED}'::boolean AND " if some and needs[name] else ""
+        cases.append(f"CASE WHEN {looked}{_asked(book, state.when)} THEN {literal(name)} END")
+    named = "concat_ws(', ',\n         " + ",\n         ".join(cases) + ")" if cases else "''"
+    if some:
+        unknown = f"CASE WHEN NOT :'{_LOOKED}'::boolean THEN {literal(_unknown(needed))} END"
+        named = f"coalesce(nullif({named}, ''),\n         {unknown})"
     sqls = [subject.from_, *(each.when for each in states.values())]
-    select = _select(book, subject, f"{state} AS matrix_state")
-    return _probe(book, subject, sqls, select, f"Which state is this {id} in?")
+    select = _select(book, subject, f"{named} AS matrix_state")
+    return _probe(book, subject, sqls, select, label=f"Which state is this {id} in?", needed=needed, some=some)
 
 
 def state_probe(book: Book, id: str) -> Probe:
     """One line when the row is in this state, none otherwise."""
     state = book.catalogue.states[id]
     subject = book.catalogue.subjects[state.subject]
-    select = _select(book, subject, "")
-    select = f"{select}\n   AND {_asked(book, state.when)}"
-    return _probe(book, subject, [subject.from_, state.when], select, f"One line when this {state.subject} is {id}")
+    select = f"{_select(book, subject, '')}\n   AND {_asked(book, state.when)}"
+    needed = looks.of_predicate(book.catalogue, subject, state.when)
+    label = f"One line when this {state.subject} is {id}"
+    return _probe(book, subject, [subject.from_, state.when], select, label=label, needed=needed)
 
 
 def observation_probe(book: Book, sql: Sql, subject: str, label: str) -> Probe:
     """An observation's own query."""
     named = book.catalogue.subjects[subject]
-    return _probe(book, named, [sql], psql_text(book, sql).rstrip().rstrip(";"), label)
+    select = psql_text(book, sql).rstrip().rstrip(";")
+    return _probe(book, named, [sql], select, label=label, needed=looks.of_query(book.catalogue, sql))
+
+
+def _unknown(needed: Iterable[str]) -> str:
+    return f"unknown until you look at {' and '.join(needed)}"
 
 
 def _select(book: Book, subject: Subject, state: str) -> str:
@@ -85,17 +103,33 @@ def _asked(book: Book, sql: Sql) -> str:
     return f"({text}\n)" if any(token.kind is Kind.COMMENT for token in found) else f"({text})"
 
 
-def _probe(book: Book, subject: Subject, sqls: list[Sql], select: str, label: str) -> Probe:
+def _probe(
+    book: Book,
+    subject: Subject,
+    sqls: list[Sql],
+    select: str,
+    *,
+    label: str,
+    needed: tuple[str, ...],
+    some: bool = False,
+) -> Probe:
+    """The query with all that stands above it. What is needed must be looked at first, for ``some`` of its answers."""
     names = frozenset(name for sql in sqls for name in identifiers(sql.text))
-    stores = tuple(store for store in book.catalogue.stores if store in names)
-    needed = list(dict.fromkeys((*subject.key, *(name for sql in sqls for name in parameters(sql)))))
-    used = [name for name in needed if _variable(name) in select or (name == CLOCK and _clock(book) in select)]
-    head = "".join(f"{row}\n" for row in _settings(book, subject, used))
-    ctes = ",\n".join(_STORE.format(name=_name(store)) for store in stores)
+    stores = [store for store in book.catalogue.stores if store in names]
+    parameters_ = list(dict.fromkeys((*subject.key, *(name for sql in sqls for name in parameters(sql)))))
+    used = [name for name in parameters_ if _variable(name) in select or (name == CLOCK and _clock(book) in select)]
+    settings = "".join(f"{row}\n" for row in _settings(book, subject, used))
+    lists = (_STORE if looks.files(store) in needed else _NO_FILES for store in stores)
+    ctes = ",\n".join(each.format(name=_name(store)) for each, store in zip(lists, stores, strict=True))
     with_ = f"WITH {ctes}\n" if ctes else ""
     if ctes and select.lstrip()[:4].lower() == "with":
         with_, select = f"WITH {ctes},\n", select.lstrip()[4:].lstrip()
-    return Probe(label=label, sql=visible(f"{head}{with_}{select};"), stores=stores)
+    query = f"{with_}{select};"
+    if needed:
+        settings += f"-- yes once you looked at {' and '.join(needed)}, and put in what you saw\n\\set {_LOOKED} no\n"
+    if needed and not some:
+        query = f"\\if :{_LOOKED}\n{query}\n\\else\n\\echo {_unknown(needed)}\n\\endif"
+    return Probe(label=label, sql=visible(settings + query), looks=needed)
 
 
 def _settings(book: Book, subject: Subject, names: Iterable[str]) -> Iterator[str]:
@@ -103,7 +137,7 @@ def _settings(book: Book, subject: Subject, names: Iterable[str]) -> Iterator[st
     for name in names:
         if name == CLOCK and name not in subject.key:
             if book.catalogue.settings.clock == "logical":
-                yield "-- the logical clock as it stands now\n\\set now 0"
+                yield "-- the logical clock, as your own system counts it\n\\set now 0"
         else:
             yield f"\\set {name} {_set_value(examples.get(name, ''))}"
 

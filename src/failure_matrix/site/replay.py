@@ -9,7 +9,8 @@ from failure_matrix.catalogue.model import Action, Event, Scalar, Scenario, Sql,
 from failure_matrix.catalogue.sql import Kind, statement, tokens
 from failure_matrix.evidence.records import ScenarioRecord, StepRecord
 from failure_matrix.site.book import Book, to_scenario
-from failure_matrix.site.probes import CLOCK, literal
+from failure_matrix.site.looks import CLOCK
+from failure_matrix.site.probes import literal
 from failure_matrix.site.words import Phrase, prose, say, visible
 
 SCHEMA = "replay"

@@ -1,16 +1,18 @@
 """Observations with SQL, run wherever a scenario begins in or enters their state: each must give a row there.
 
-Retention costs are run at the same places: each must give one row, a number and its unit.
+One that names the row it looks at is run in the other states of its subject too, and must give none there, unless
+it says so. Retention costs are run in their own states: each must give one row, a number and its unit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
 from failure_matrix.catalogue.model import Catalogue, Sql
+from failure_matrix.catalogue.sql import parameters
 from failure_matrix.database.answers import Request, Result, ServerError, Value
 from failure_matrix.database.classify import KeyText
 from failure_matrix.database.relations import store_values
@@ -33,6 +35,8 @@ class Tally:
 
     runs: int = 0
     wrong: str | None = None
+    elsewhere: int = 0  # runs in other states
+    also_in: dict[str, str] = field(default_factory=dict)  # those in which it gave a row, and where it first did
 
 
 class Observing:
@@ -68,7 +72,31 @@ class Observing:
                 tally = self.tallies.setdefault((state, number), Tally())
                 tally.runs += 1
                 if wrong and tally.wrong is None:
-                    tally.wrong = f"{wrong}, at {witness.scenario}, step {witness.step}"
+                    tally.wrong = f"{wrong}, at {_at(witness)}"
+            self._run_others(world, subject, key, state, witness)
+
+    def _run_others(self, world: World, subject: str, key: KeyText, state: str, witness: Witness) -> None:
+        """Run what other states are known by; an error says nothing here, its own state tells it."""
+        asked = {
+            named: sql
+            for named, sql in self._telling(subject)
+            if named[0] != state and state not in self.tallies.setdefault(named, Tally()).also_in
+        }
+        if self._catalogue.states[state].uncommitted or not asked:
+            return
+        for named, found in zip(asked, self._ask(world, subject, key, asked.values()), strict=True):
+            if isinstance(found, Result):
+                self.tallies[named].elsewhere += 1
+                if found.rows:
+                    self.tallies[named].also_in[state] = _at(witness)
+
+    def _telling(self, subject: str) -> Iterator[tuple[tuple[str, int], Sql]]:
+        """The observations that name the row they look at, of every state of a subject."""
+        key = frozenset(self._catalogue.subjects[subject].key)
+        for state in self._catalogue.states_of(subject):
+            for number, sql in _asked(self._catalogue, state):
+                if number != COST and key <= frozenset(parameters(sql)):
+                    yield (state, number), sql
 
     def _wrong(self, world: World, number: int, found: Result | ServerError) -> str | None:
         """What is wrong with what it gives, in words, or nothing; None where it could not look."""
@@ -114,7 +142,10 @@ def records(catalogue: Catalogue, observed: Sequence[Observing]) -> Iterator[Obs
         for number, _ in _asked(catalogue, state):
             found = [each.tallies[state, number] for each in observed if (state, number) in each.tallies]
             runs = sum(tally.runs for tally in found)
-            wrong = next((tally.wrong for tally in found if tally.wrong), None)
+            also = {other: at for tally in reversed(found) for other, at in tally.also_in.items()}
+            wrong = next((tally.wrong for tally in found if tally.wrong), None) or _misleads(
+                catalogue, state, number, also
+            )
             verdict = Verdict.BROKEN if wrong else Verdict.VERIFIED if runs else Verdict.UNREACHED
             yield ObservationRecord(
                 state=state,
@@ -122,7 +153,26 @@ def records(catalogue: Catalogue, observed: Sequence[Observing]) -> Iterator[Obs
                 verdict=verdict,
                 because=wrong or (None if runs else "no scenario gets to its state"),
                 runs=runs,
+                elsewhere=sum(tally.elsewhere for tally in found),
+                also_in=tuple(other for other in catalogue.states if other in also),
             )
+
+
+def _misleads(catalogue: Catalogue, state: str, number: int, also: Mapping[str, str]) -> str | None:
+    """Why an observation is not what tells its state: a row in another one that it does not own up to, or no row."""
+    said = () if number == COST else catalogue.states[state].observe[number].also_in
+    unsaid = [other for other in catalogue.states if other in also and other not in said]
+    if unsaid:
+        more = ", ".join(unsaid)
+        return f"it gives a row in {more} too, as at {also[unsaid[0]]}: ask for more, or say also_in: [{more}]"
+    for other in said:
+        if other not in also:
+            return f"it is said to give a row in {other} too, and nowhere did"
+    return None
+
+
+def _at(witness: Witness) -> str:
+    return f"{witness.scenario}, step {witness.step}"
 
 
 def _asked(catalogue: Catalogue, state: str) -> Iterator[tuple[int, Sql]]:

@@ -109,6 +109,9 @@ def _of_states(look: Look, names: _Names) -> Iterator[Reference]:
         yield from names.to("owner", (*trail, "owner"), state.owner, "is owned by")
         for other in state.mistaken_for:
             yield from names.to_state((*trail, "mistaken_for", other, KEY), other, "is mistaken for")
+        for number, observation in enumerate(state.observe):
+            for at, other in enumerate(observation.also_in):
+                yield from names.to_state((*trail, "observe", number, "also_in", at), other, "is observed also in")
         for deed in state.reverse:
             yield from names.to_deed((*trail, "reverse", deed, KEY), deed, "is reversed by")
 

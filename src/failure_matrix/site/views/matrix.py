@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import State
@@ -103,7 +103,7 @@ def matrix(book: Book) -> MatrixView:
         size=size,
         headline=_headline(book, rows),
         groups=groups,
-        strays=_strays(book),
+        strays=tuple(_strays(book, any(group.probe.looks for group in groups))),
     )
 
 
@@ -225,7 +225,8 @@ def _beside(others: list[tuple[Verdict, str, str]]) -> Phrase:
     return say("Beside the rows, ", listed(links), f" {'is' if one else 'are'} not verified.")
 
 
-def _strays(book: Book) -> tuple[tuple[str, Phrase], ...]:
+def _strays(book: Book, looks: bool) -> Iterator[tuple[str, Phrase]]:
+    """What to do when the query names no single state; ``looks``: it may say that one has to look first."""
     owners = list(dict.fromkeys(state.owner for state in book.catalogue.states.values() if state.owner))
     call = join((part for id in owners[:1] if (part := to_owner(book, id))), ", ")
     who = (
@@ -239,9 +240,13 @@ def _strays(book: Book) -> tuple[tuple[str, Phrase], ...]:
         if unseen
         else say(" An open transaction may hold it.")
     )
-    gone = say("No row with this key is visible to you. That is not proof that it never existed.", held)
-    none = say(
-        "The row is in no state declared here (unclassified): the data or this page is wrong. Do nothing; ", who, "."
+    yield (
+        "The query gives no line",
+        say("No row with this key is visible to you. That is not proof that it never existed.", held),
     )
-    two = say("The row is ambiguous: the data or this page is wrong. Do nothing; ", who, ".")
-    return (("The query gives no line", gone), ("The state is empty", none), ("Two states at once", two))
+    if looks:
+        told = "Nothing is known yet. Look at what it names, put in what you saw, say yes to looked, and ask again."
+        yield "It says unknown", say(told)
+    wrong = "the data or this page is wrong. Do nothing; "
+    yield "The state is empty", say(f"The row is in no state declared here (unclassified): {wrong}", who, ".")
+    yield "Two states at once", say(f"The row is ambiguous: {wrong}", who, ".")

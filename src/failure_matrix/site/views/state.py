@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from failure_matrix.catalogue.model import State
+from failure_matrix.catalogue.model import Observation, State
 from failure_matrix.site.book import MATRIX, Book, to_owner, to_state
 from failure_matrix.site.diagrams import Graph, neighbourhood
 from failure_matrix.site.probes import Probe, observation_probe, psql_text, state_probe
@@ -125,7 +125,7 @@ def _acts(book: Book, id: str, noun: State, standing: Standing) -> StateActs:
 
 def _signs(book: Book, id: str, noun: State) -> StateSigns:
     queries = [
-        observation_probe(book, each.sql, noun.subject, f"Look: {prose(each.see)}") for each in noun.observe if each.sql
+        observation_probe(book, each.sql, noun.subject, _look(book, each)) for each in noun.observe if each.sql
     ]
     unseen = (
         "Nobody outside sees this row: it is not committed. Ask what is open, or look from the session that wrote it."
@@ -138,6 +138,11 @@ def _signs(book: Book, id: str, noun: State) -> StateSigns:
         look_alikes=_look_alikes(book, id, noun),
         refusals=_refusals(book, id),
     )
+
+
+def _look(book: Book, observation: Observation) -> str:
+    also = [prose(book.catalogue.states[id].title) for id in observation.also_in if id in book.catalogue.states]
+    return f"Look: {prose(observation.see)}{f' (a line here also when: {enumerated(also)})' if also else ''}"
 
 
 def _observations(noun: State) -> Table | None:
