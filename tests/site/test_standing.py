@@ -8,7 +8,7 @@ import pytest
 from tests.site import builders
 
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.evidence.records import Evidence, Verdict
+from failure_matrix.evidence.records import Evidence, Verdict, Witness
 from failure_matrix.site import render
 from failure_matrix.site.markdown import SYMBOLS
 
@@ -24,7 +24,7 @@ def with_state(verdict: str, because: str | None = None) -> tuple[Catalogue, Evi
     """One state, ``leased``, in a verdict; all others verified."""
     waivers = {"w": {"of": "state leased", "owner": "operator", "because": "no time", "until": "2027-01-31"}}
     made = builders.changed(waivers=waivers)
-    because = because or {"incomplete": "12 of 20 orders ran"}.get(verdict)
+    because = because or {"incomplete": "12 of 20 orders ran", "stale": "changed since: schema job"}.get(verdict)
     return made, builders.evidence(made, {"leased": (verdict, because)})
 
 
@@ -95,10 +95,38 @@ def test_a_verified_row_is_plain() -> None:
 
 def test_stale_says_what_changed() -> None:
     made = builders.changed(states={"leased": {"when": {"text": "job.state = 'running' AND job.lease_until > :now"}}})
-    evidence = builders.evidence(builders.catalogue(), {"leased": ("stale", None)})
+    evidence = builders.evidence(builders.catalogue(), {"leased": ("stale", "changed since: state leased, schema job")})
     text = render(made, evidence)["states/leased.md"].decode()
-    assert "proven on an older catalogue" in text
-    assert "Changed since: state leased" in text
+    assert "Last proven on an older catalogue" in text
+    assert "Changed since: state leased, schema job." in text
+
+
+def test_what_was_seen_but_for_a_part_is_not_called_never_demonstrated() -> None:
+    evidence = builders.evidence(
+        builders.catalogue(), {"leased": ("unreached", "the move by cancel to cancelled: none")}
+    )
+    states = tuple(
+        each.model_copy(update={"witnesses": (Witness(scenario="acquire-once", step=1),)})
+        if each.id == "leased"
+        else each
+        for each in evidence.states
+    )
+    text = render(builders.catalogue(), evidence.model_copy(update={"states": states}))["states/leased.md"].decode()
+    assert "Not all of it was shown. The move by cancel to cancelled: none." in text
+    assert "Never" not in text[: text.index("## One move away")]
+
+
+def test_all_that_is_not_proven_is_counted_beside_the_rows() -> None:
+    observation = {"state": "ready", "observation": 0, "verdict": "broken", "because": "it gives no row"}
+    probe = {"subject": "job", "combinations": 1, "admitted": 1, "hits": {}, "verdict": "stale", "because": "older"}
+    plain = builders.plain(builders.catalogue()) | {"observations": [observation], "population": [probe]}
+    found = render(builders.catalogue(), Evidence.model_validate(plain))
+    index, coverage = (found[path].decode() for path in ("index.md", "coverage.md"))
+    assert "[1 population probe stale](coverage.md) and [1 observation broken](coverage.md)." in index
+    assert (
+        f"| Observation 1 of [Ready](states/ready.md) | {SYMBOLS[Verdict.BROKEN]} broken | It gives no row. |"
+        in coverage
+    )
 
 
 def test_a_verified_row_with_a_move_that_is_not_says_so_beside_that_move() -> None:

@@ -75,7 +75,9 @@ def test_coverage_counts_them_and_shows_the_smallest_hole() -> None:
     assert list(rows(sections["guards"].table)) == ["owner = :owner in Publish"]
     hole = rows(sections["population"].table)["job"][-1]
     assert hole == "Ready 3; the smallest that is not: job.epoch 0, job.owner NULL"
-    assert rows(sections["not-tried"].table) == {"Uncommitted materialization": ["1 cell", "open transaction"]}
+    assert rows(sections["not-tried"].table) == {"open transaction": ["1", "Uncommitted materialization"]}
+    assert rows(sections["cells"].table).keys() == {"Publish by namesake: 1 cell, in Leased"}
+    assert counts["Cells"][-1] == "1"
 
 
 def test_the_page_is_there_where_something_was_tried_and_only_there() -> None:

@@ -97,7 +97,7 @@ def _head(evidence: Evidence) -> str:
         "state": len(evidence.states),
         "move": len(evidence.moves),
         "cell": len(evidence.cells),
-        "guard": len(evidence.guards),
+        "guard": sum(guard.part != "assignment" for guard in evidence.guards),
     }
     numbers = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in told.items() if count)
     return f"PostgreSQL {evidence.run.postgresql} ({evidence.run.server}), {numbers or 'nothing to verify'}"

@@ -67,7 +67,9 @@ class Fingerprints:
                 facts = json.dumps([subject.key, list(subject.show), state.illegal, state.uncommitted, state.final])
                 return digest(facts, normal(subject.from_.text), normal(state.when.text))
             case "observations":
-                return digest(_plain([each.sql for each in catalogue.states[id].observe if each.sql is not None]))
+                state = catalogue.states[id]
+                asked = [[each.sql, each.also_in] for each in state.observe if each.sql is not None]
+                return digest(_plain([asked, state.retention.cost if state.retention is not None else None]))
             case "action" | "event" | "caller" | "subject":
                 return digest(_plain(self._nouns[kind][id]))
             case "invariant":
@@ -168,28 +170,32 @@ class Fingerprints:
         """What a state's verdict rests on: predicate, observations, what leaves or reaches it, its witnesses."""
         names = {f"state/{id}", f"observations/{id}"}
         names |= self._movers.get(id, frozenset())
-        witnesses = {f"scenario/{scenario}" for scenario in scenarios}
-        return self._with_schema(names).union(witnesses, *(self._deeds(scenario) for scenario in scenarios))
+        return self._with_schema(names).union(*map(self.shown_by, scenarios))
+
+    def shown_by(self, scenario: str) -> frozenset[str]:
+        """What a scenario shows rests on: its steps, and what it does and lets happen."""
+        return frozenset({f"scenario/{scenario}", *self._deeds(scenario)})
 
     def move_rests_on(self, source: str, by: str, target: str, scenarios: Iterable[str]) -> frozenset[str]:
         """What a move's verdict rests on: who makes it, the two predicates, its witnesses."""
         kind = "action" if by in self._catalogue.actions else "event"
         names = {f"{kind}/{by}", *(f"state/{id}" for id in (source, target) if id != ABSENT)}
-        return self._with_schema(names) | {f"scenario/{scenario}" for scenario in scenarios}
+        return self._with_schema(names).union(*map(self.shown_by, scenarios))
 
     def cell_rests_on(self, state: str, action: str, caller: str | None) -> frozenset[str]:
-        """What a cell's verdict rests on: the predicate, the action, the caller."""
+        """What a cell's verdict rests on: the predicate, the action, the caller, the relation of the row."""
         names = {f"action/{action}", *([f"state/{state}"] if state != ABSENT else [])}
-        return self._with_schema(names | ({f"caller/{caller}"} if caller is not None else set()))
+        names |= {f"caller/{caller}"} if caller is not None else set()
+        return self._with_schema(names, asked=self._catalogue.actions[action].subject)
 
-    def guard_rests_on(self, action: str) -> frozenset[str]:
-        """What the verdict on an action's guards rests on: its statement, and the scenarios that do it."""
+    def guard_rests_on(self, action: str, shown_by: Iterable[str] = ()) -> frozenset[str]:
+        """What the verdict on an action's guard rests on: its statement, and who noticed; else all that might have."""
         doing = {
             f"scenario/{id}"
             for id, scenario in self._catalogue.scenarios.items()
             if any(action in (step.do, step.carries_out) for step in scenario.steps)
         }
-        return self._with_schema({f"action/{action}"}) | doing
+        return self._with_schema({f"action/{action}"}) | (set(shown_by) or doing)
 
     def population_rests_on(self, subject: str) -> frozenset[str]:
         """What the population probe rests on: the subject with its values, and every predicate of it."""
@@ -209,9 +215,13 @@ class Fingerprints:
         names |= {f"schema/{name}" for name in self._objects.names}
         return self.digests({*names, "postgresql/major"})
 
-    def _with_schema(self, names: Iterable[str]) -> frozenset[str]:
-        """These names, the objects of the schema that their SQL reaches, and the server's major version."""
-        schema = {f"schema/{name}" for name in self._objects.reached(self._named(names))}
+    def _with_schema(self, names: Iterable[str], *, asked: str | None = None) -> frozenset[str]:
+        """These names, the objects of the schema that their SQL reaches, and the server's major version.
+
+        asked: the subject whose relation was asked as well.
+        """
+        named = self._named(names) | (self._named([f"subject/{asked}"]) if asked is not None else frozenset())
+        schema = {f"schema/{name}" for name in self._objects.reached(named)}
         return frozenset({*names, *schema, "postgresql/major"})
 
     def fingerprint(self, names: Iterable[str]) -> str:

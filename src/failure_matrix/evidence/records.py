@@ -247,6 +247,7 @@ class GuardRecord(Record):
     verdict: Verdict | None
     because: str | None = None
     noticed_by: tuple[str, ...] = ()  # "scenario x, step n: ..." or "cell state, action, caller: ..."
+    shown_by: tuple[str, ...] = ()  # scenario/x, or state/x and caller/x: who noticed, as names in Evidence.digests
 
 
 class PopulationRecord(Record):

@@ -1,11 +1,15 @@
-"""Older evidence read against the catalogue of today: what it rests on has changed, so it proves nothing now."""
+"""Older evidence read against the catalogue of today: what it rests on has changed, so it proves nothing now.
+
+Only the catalogue is compared, with the major version that the evidence was made on; no server is needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from failure_matrix.catalogue.model import ABSENT, Catalogue
+from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.evidence import renewal
 from failure_matrix.evidence.coverage import counted
 from failure_matrix.evidence.fingerprints import Fingerprints
 from failure_matrix.evidence.records import (
@@ -20,119 +24,98 @@ from failure_matrix.evidence.records import (
     StateRecord,
     Verdict,
 )
+from failure_matrix.evidence.rollup import by_state, worst_of
 
 Dated = TypeVar(
     "Dated",
     ScenarioRecord, StateRecord, MoveRecord, CellRecord, GuardRecord, PopulationRecord, ObservationRecord,
     InvariantRecord,
 )  # fmt: skip
-
-NEW = "it is newer than this evidence"
+Part = TypeVar("Part", MoveRecord, CellRecord, GuardRecord, ObservationRecord)
 
 
 def against(evidence: Evidence, catalogue: Catalogue) -> Evidence:
     """The evidence as it stands today: what rests on something changed is stale, what is new was never shown.
 
-    Only the catalogue is compared, with the major version that the evidence was made on; no server is needed.
+    What is no longer declared is left out; a state is as bad as the worst that has happened to its parts.
     """
     return counted(_Comparison(evidence, catalogue).evidence())
 
 
 class _Comparison:
     def __init__(self, evidence: Evidence, catalogue: Catalogue) -> None:
-        self._then = evidence
         self._catalogue = catalogue
         self._prints = Fingerprints(catalogue, evidence.postgresql.major)
         self._now = self._prints.everything()
+        self._digests = evidence.digests
+        self._then = renewal.renewed(evidence, catalogue, self._prints)
 
     def evidence(self) -> Evidence:
-        then, now = self._then, self._catalogue
-        prints = self._prints
-        by = {**now.actions, **now.events}
-        known = {ABSENT, *now.states}
+        then, prints = self._then, self._prints
+        moves = tuple(self._move(each) for each in then.moves)
+        cells = tuple(self._dated(r, prints.cell_rests_on(r.state, r.action, r.caller)) for r in then.cells)
+        guards = tuple(self._dated(r, prints.guard_rests_on(r.action, r.shown_by)) for r in then.guards)
+        observations = tuple(self._dated(r, prints.observation_rests_on(r.state)) for r in then.observations)
+        parts = by_state(
+            self._catalogue,
+            # A move that is stale by what it leads to does not make what it leaves stale: the rest of it is there.
+            moves=[each for each in moves if each.because == renewal.NEW],
+            cells=_changed(then.cells, cells),
+            guards=_changed(then.guards, guards),
+            observations=_changed(then.observations, observations),
+        )
         return then.model_copy(
             update={
-                "scenarios": (
-                    *(self._dated(r, prints.scenario_rests_on(r.id)) for r in then.scenarios if r.id in now.scenarios),
-                    *self._new_scenarios(),
-                ),
-                "states": (*(self._state(r) for r in then.states if r.id in now.states), *self._new_states()),
-                "moves": tuple(
-                    self._dated(r, prints.move_rests_on(r.from_, r.by, r.to, _scenarios(r, now)))
-                    for r in then.moves
-                    if r.by in by and {r.from_, r.to} <= known
-                ),
-                "cells": tuple(
-                    self._dated(r, prints.cell_rests_on(r.state, r.action, r.caller))
-                    for r in then.cells
-                    if r.action in now.actions and r.state in known and (r.caller is None or r.caller in now.callers)
-                ),
-                "guards": tuple(
-                    self._dated(r, prints.guard_rests_on(r.action)) for r in then.guards if r.action in now.actions
-                ),
-                "population": tuple(
-                    self._dated(r, prints.population_rests_on(r.subject))
-                    for r in then.population
-                    if r.subject in now.subjects
-                ),
-                "observations": tuple(
-                    self._dated(r, prints.observation_rests_on(r.state))
-                    for r in then.observations
-                    if r.state in now.states
-                ),
-                "invariants": tuple(
-                    self._dated(r, prints.invariant_rests_on(r.id)) for r in then.invariants if r.id in now.invariants
-                ),
+                "scenarios": tuple(self._dated(r, prints.scenario_rests_on(r.id)) for r in then.scenarios),
+                "states": tuple(self._state(r, parts.get(r.id, ())) for r in then.states),
+                "moves": moves,
+                "cells": cells,
+                "guards": guards,
+                "population": tuple(self._dated(r, prints.population_rests_on(r.subject)) for r in then.population),
+                "observations": observations,
+                "invariants": tuple(self._dated(r, prints.invariant_rests_on(r.id)) for r in then.invariants),
             }
         )
 
-    def _state(self, record: StateRecord) -> StateRecord:
-        rests_on = self._prints.state_rests_on(record.id, _scenarios(record, self._catalogue))
-        return self._dated(record, rests_on | set(record.rests_on))
+    def _state(self, record: StateRecord, parts: Sequence[tuple[Verdict, str | None]]) -> StateRecord:
+        rests_on = self._prints.state_rests_on(record.id, ()) | set(record.rests_on)
+        own = self._shown(self._dated(record, rests_on))
+        verdict, because = worst_of([(own.verdict, own.because), *parts])
+        return own.model_copy(update={"verdict": verdict, "because": because})
+
+    def _move(self, record: MoveRecord) -> MoveRecord:
+        rests_on = self._prints.move_rests_on(record.from_, record.by, record.to, ())
+        return self._shown(self._dated(record, rests_on))
+
+    def _shown(self, record: Dated) -> Dated:
+        """Stale where no scenario that showed it is as it was; one that is, is enough."""
+        scenarios = dict.fromkeys(witness.scenario for witness in getattr(record, "witnesses", ()))
+        changes = [
+            list(self._changes(self._prints.shown_by(id) if id in self._catalogue.scenarios else {f"scenario/{id}"}))
+            for id in scenarios
+        ]
+        return self._stale(record, changes[0]) if changes and all(changes) else record
 
     def _dated(self, record: Dated, names: Iterable[str]) -> Dated:
-        """The record, stale where one of these names has changed; what is worse than stale stays."""
+        return self._stale(record, list(self._changes(names)))
+
+    def _stale(self, record: Dated, changed: Sequence[str]) -> Dated:
+        """The record, stale where something has changed; what is worse than stale, or new, stays."""
         verdict: Verdict | None = record.verdict
-        changed = list(self._changed(names))
-        if not changed or verdict is None or verdict.badness > Verdict.STALE.badness:
+        if not changed or verdict is None or verdict.badness >= Verdict.STALE.badness or record.because == renewal.NEW:
             return record
         return record.model_copy(update={"verdict": Verdict.STALE, "because": f"changed since: {', '.join(changed)}"})
 
-    def _changed(self, names: Iterable[str]) -> Iterator[str]:
+    def _changes(self, names: Iterable[str]) -> Iterator[str]:
         for name in sorted(set(names)):
-            then, now = self._then.digests.get(name), self._now.get(name)
+            then, now = self._digests.get(name), self._now.get(name)
             if then != now:
                 word = "" if then and now else " (new)" if now else " (gone)"
                 yield name.replace("/", " ", 1) + word
 
-    def _new_states(self) -> Iterator[StateRecord]:
-        old = {record.id for record in self._then.states}
-        for id, state in self._catalogue.states.items():
-            if id not in old:
-                rests_on = self._prints.state_rests_on(id, ())
-                yield StateRecord(
-                    id=id,
-                    subject=state.subject,
-                    verdict=Verdict.UNREACHED,
-                    because=NEW,
-                    fingerprint=self._prints.fingerprint(rests_on),
-                    rests_on=tuple(sorted(rests_on)),
-                )
 
-    def _new_scenarios(self) -> Iterator[ScenarioRecord]:
-        old = {record.id for record in self._then.scenarios}
-        for id, scenario in self._catalogue.scenarios.items():
-            if id not in old:
-                yield ScenarioRecord(
-                    id=id,
-                    title=scenario.title,
-                    verdict=Verdict.UNREACHED,
-                    because=NEW,
-                    not_run=tuple(range(1, len(scenario.steps) + 1)),
-                    fingerprint=self._prints.fingerprint(self._prints.scenario_rests_on(id)),
-                )
-
-
-def _scenarios(record: StateRecord | MoveRecord, catalogue: Catalogue) -> list[str]:
-    """The scenarios that witnessed it and are still there."""
-    return sorted({witness.scenario for witness in record.witnesses} & catalogue.scenarios.keys())
+def _changed(then: Sequence[Part], now: Sequence[Part]) -> list[Part]:
+    """What is new, and what has become stale."""
+    return [
+        new for old, new in zip(then, now, strict=True) if new.verdict is not old.verdict or new.because == renewal.NEW
+    ]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Event, State, Waiver
-from failure_matrix.evidence.fingerprints import Fingerprints
 from failure_matrix.evidence.records import Evidence, ScenarioRecord, StateRecord, Verdict, Witness
 from failure_matrix.site.words import Code, Link, Part, Target, prose
 
@@ -53,20 +52,6 @@ class Book:
             because=NOT_THERE,
             fingerprint="",
         )
-
-    def changed(self, record: StateRecord) -> tuple[str, ...]:
-        """What a record rests on and that is not as it was: names as the evidence gives them."""
-        return tuple(name for name in record.rests_on if self._digest(name) != self.evidence.digests.get(name))
-
-    def _digest(self, name: str) -> str | None:
-        try:
-            return self._fingerprints.digests((name,))[name]
-        except KeyError:  # the catalogue has no such thing any more
-            return None
-
-    @cached_property
-    def _fingerprints(self) -> Fingerprints:
-        return Fingerprints(self.catalogue, self.evidence.postgresql.major)
 
     def scenario(self, id: str) -> ScenarioRecord | None:
         return self._scenarios.get(id)

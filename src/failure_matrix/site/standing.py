@@ -15,6 +15,7 @@ from failure_matrix.site.book import Book, Move
 from failure_matrix.site.words import Badge, Phrase, clip, prose, say
 
 NEVER = "never demonstrated"
+PARTLY = "not all of it was shown"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,14 +88,15 @@ def of_state(book: Book, id: str) -> Standing:
         case Verdict.WAIVED:
             return _waived(book, f"state {id}", because)
         case Verdict.UNREACHED:
+            what = PARTLY if record.witnesses else NEVER
             return Standing(
                 verdict=record.verdict,
-                note=NEVER,
-                lead=f"Declared; {NEVER}:",
-                why=_sentences("Never demonstrated", because),
+                note=what,
+                lead=f"Declared; {what}:",
+                why=_sentences(what, because),
             )
         case Verdict.STALE:
-            older = _older(book, record)
+            older = _older(because)
             return Standing(
                 verdict=record.verdict,
                 note=f"proven on an older {older}",
@@ -125,7 +127,8 @@ def of_item(book: Book, of: str, verdict: Verdict, because: str | None) -> Stand
     if verdict is Verdict.VERIFIED:
         return Standing(verdict=verdict, note="", lead="", why="")
     lead = f"Do not: {note}." if verdict is Verdict.BROKEN else f"{verdict.capitalize()}: {note}."
-    return Standing(verdict=verdict, note=clip(note, 60), lead=lead, why=_sentences(note or str(verdict), ""))
+    why = _sentences(note or str(verdict), text if text != note else "")
+    return Standing(verdict=verdict, note=clip(note, 60), lead=lead, why=why)
 
 
 def of_moves(book: Book, moves: Iterable[Move]) -> Standing:
@@ -177,12 +180,14 @@ def _incomplete(book: Book, record: StateRecord, because: str) -> Standing:
     return Standing(verdict=record.verdict, note=shown or clip(because, 40) or "in part", lead=lead, why=why)
 
 
-def _older(book: Book, record: StateRecord) -> str:
+_CHANGED = re.compile(r"changed since: (.+)")
+
+
+def _older(because: str) -> str:
     """Say what is older: the schema where only relations changed, else the catalogue as a whole."""
-    names = book.changed(record)
-    if not names or all(name.startswith("schema/") for name in names):
-        return "schema"
-    return "PostgreSQL" if set(names) == {"postgresql/major"} else "catalogue"
+    said = _CHANGED.search(because)
+    kinds = {name.split(" ", 1)[0] for name in said[1].split(", ")} if said else set()
+    return "schema" if kinds == {"schema"} else "PostgreSQL" if kinds == {"postgresql"} else "catalogue"
 
 
 def _sentences(*texts: str) -> str:

@@ -9,6 +9,7 @@ from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Hazard, Mo
 from failure_matrix.catalogue.sql import parameters
 from failure_matrix.database.answers import Result, ServerError
 from failure_matrix.database.classify import KeyText, Misfit, Situation, state_of
+from failure_matrix.evidence.declared import hazard_of, permits
 from failure_matrix.evidence.records import Outcome
 from failure_matrix.verify.bind import edges, event_deed
 from failure_matrix.verify.judge import Standing
@@ -250,19 +251,6 @@ def misfit(found: Misfit) -> str:
             return f"is in {len(found.states)} states at once: {', '.join(found.states)}"
         case "duplicate-key":
             return f"stands {len(found.rows)} times in the relation"
-
-
-def permits(action: Action, caller: str | None) -> bool:
-    """Whether the caller is permitted; without ``permits`` everyone is."""
-    return action.permits is None or caller in action.permits
-
-
-def hazard_of(action: Action, caller: str | None, state: str) -> Hazard | None:
-    """The hazard that is declared for this caller in this state."""
-    for hazard in action.hazards:
-        if hazard.caller in (None, caller) and state in hazard.moves:
-            return hazard
-    return None
 
 
 def binds_key(catalogue: Catalogue, action: Action) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from failure_matrix.catalogue.model import ABSENT, Action, Catalogue
+from failure_matrix.evidence import declared
+from failure_matrix.evidence.declared import Cell, hazard_of
+from failure_matrix.evidence.declared import expected as expected_of
 from failure_matrix.evidence.records import CellRecord, Outcome, Verdict, Witness
-from failure_matrix.verify.assess import NO_DUTY, Assessment, binds_key, hazard_of, permits
-from failure_matrix.verify.tally import Cell, Tally
+from failure_matrix.verify.assess import NO_DUTY, Assessment, binds_key
+from failure_matrix.verify.tally import Tally
 
 _TELLING = (  # the outcome that a cell shows, where its tries gave several and none is the expected one
     Outcome.UNSAFE, Outcome.HELD_BACK, Outcome.MOVED, Outcome.TOOK_ANOTHER, Outcome.REFUSED, Outcome.CANNOT_CALL,
@@ -21,25 +24,10 @@ Moved = Mapping[tuple[str, str, str], Sequence[Witness]]  # (from, by, to) -> wh
 def cells(
     catalogue: Catalogue, tallies: Mapping[Cell, Tally], moved: Moved, reached: Mapping[str, Sequence[Witness]]
 ) -> Iterator[CellRecord]:
-    """Every cell of the catalogue, in its order; illegal states and the wrong ways have none."""
-    callers: tuple[str | None, ...] = tuple(catalogue.callers) or (None,)
-    for id, action in catalogue.actions.items():
-        if action.instead_of is not None:
-            continue
-        states = [state for state, body in catalogue.states_of(action.subject).items() if not body.illegal]
-        for state in (ABSENT, *states):
-            for caller in callers:
-                tally = tallies.get((state, id, caller))
-                if tally is None:
-                    yield _untried(catalogue, (state, id, caller), reached)
-                else:
-                    yield _tried(catalogue, (state, id, caller), tally, moved)
-
-
-def _expected(action: Action, caller: str | None, state: str) -> Outcome:
-    if permits(action, caller) and state in action.moves:
-        return Outcome.MOVED
-    return Outcome.UNSAFE if hazard_of(action, caller, state) is not None else Outcome.REFUSED
+    """A record for every cell of the catalogue."""
+    for cell in declared.cells(catalogue):
+        tally = tallies.get(cell)
+        yield _untried(catalogue, cell, reached) if tally is None else _tried(catalogue, cell, tally, moved)
 
 
 def _untried(catalogue: Catalogue, cell: Cell, reached: Mapping[str, Sequence[Witness]]) -> CellRecord:
@@ -60,7 +48,7 @@ def _untried(catalogue: Catalogue, cell: Cell, reached: Mapping[str, Sequence[Wi
         state=state,
         action=id,
         caller=caller,
-        expected=_expected(catalogue.actions[id], caller, state),
+        expected=expected_of(catalogue.actions[id], caller, state),
         observed=Outcome.NOT_TRIED,
         verdict=verdict,
         because=because,
@@ -68,9 +56,10 @@ def _untried(catalogue: Catalogue, cell: Cell, reached: Mapping[str, Sequence[Wi
 
 
 def _tried(catalogue: Catalogue, cell: Cell, tally: Tally, moved: Moved) -> CellRecord:
+    """A cell that the sweep came to; its verdict is None where nobody could make the call."""
     state, id, caller = cell
     action = catalogue.actions[id]
-    expected = _expected(action, caller, state)
+    expected = expected_of(action, caller, state)
     if tally.bad is not None:
         assessment, witness = tally.bad
         return _record(cell, expected, assessment, tally, Verdict.BROKEN, assessment.wrong, (witness,))
@@ -89,15 +78,21 @@ def _tried(catalogue: Catalogue, cell: Cell, tally: Tally, moved: Moved) -> Cell
     if expected is Outcome.UNSAFE and shown is not Outcome.UNSAFE:
         verdict, because = _never_unsafe(action, cell, assessment)
         return _record(cell, expected, assessment, tally, verdict, because, (witness,))
+    if shown in _NOBODY:
+        return _record(cell, expected, assessment, tally, None, _why_nobody(assessment), (witness,))
     return _record(cell, expected, assessment, tally, Verdict.VERIFIED, assessment.note, (witness,))
 
 
-def _never_unsafe(action: Action, cell: Cell, assessment: Assessment) -> tuple[Verdict, str | None]:
+def _why_nobody(assessment: Assessment) -> str:
+    return f"{assessment.outcome}: {assessment.note}" if assessment.note else str(assessment.outcome)
+
+
+def _never_unsafe(action: Action, cell: Cell, assessment: Assessment) -> tuple[Verdict | None, str | None]:
     """What to say of a hazard that no try showed. One that is declared for everyone needs not every caller."""
     state, _, caller = cell
     hazard = hazard_of(action, caller, state)
     if assessment.outcome in _NOBODY and hazard is not None and hazard.caller is None:
-        return Verdict.VERIFIED, assessment.note
+        return None, _why_nobody(assessment)
     if assessment.outcome in _NOBODY:
         return Verdict.UNREACHED, "a hazard is declared here, and no try had such a caller"
     if assessment.outcome is Outcome.HELD_BACK or assessment.note == NO_DUTY:
@@ -112,7 +107,7 @@ def _permitted(
     state, id, caller = cell
     own = [(to, found) for (source, by, to), found in moved.items() if (source, by) == (state, id) and found]
     if assessment.outcome in _NOBODY and (caller is not None or not own):
-        return _record(cell, Outcome.MOVED, assessment, tally, Verdict.VERIFIED, assessment.note, (witness,))
+        return _record(cell, Outcome.MOVED, assessment, tally, None, _why_nobody(assessment), (witness,))
     if own:
         to, found = own[0]
         made = Assessment(outcome=Outcome.MOVED, to=to)
@@ -130,7 +125,7 @@ def _record(
     expected: Outcome,
     assessment: Assessment,
     tally: Tally,
-    verdict: Verdict,
+    verdict: Verdict | None,
     because: str | None,
     witnesses: tuple[Witness, ...],
 ) -> CellRecord:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
 
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.evidence.coverage import counted
+from failure_matrix.evidence.declared import MoveKey
 from failure_matrix.evidence.fingerprints import Fingerprints
 from failure_matrix.evidence.records import (
     CatalogueRecord,
@@ -27,6 +28,7 @@ from failure_matrix.evidence.records import (
     Verdict,
     Witness,
 )
+from failure_matrix.evidence.rollup import by_state, numbered, who, worst_of
 from failure_matrix.verify import witnesses
 from failure_matrix.verify.cells import cells
 from failure_matrix.verify.sweep import Sweep
@@ -37,7 +39,6 @@ Judgeable = TypeVar(
     ScenarioRecord, CellRecord, GuardRecord, PopulationRecord, ObservationRecord, InvariantRecord,
 )  # fmt: skip
 
-Said = tuple[str, Verdict | None, str]  # of a state
 QUICK = "sweep and guards were left out"
 
 
@@ -97,7 +98,9 @@ class Conclusion:
         self.population = tuple(self._judged(f"population {each.subject}", each) for each in seen.population)
         self.observations = tuple(self._judged(_observed(each), each) for each in seen.observations)
         self.invariants = tuple(self._invariants())
-        self._by_state = self._all_by_state()
+        self._by_state = by_state(
+            catalogue, moves=self.moves, cells=self.cells, guards=self.guards, observations=self.observations
+        )
         self.states = tuple(self._state(id, found) for id, found in self._reached.items())
         self.waivers = tuple(waiving.records())
 
@@ -130,7 +133,7 @@ class Conclusion:
                 found.setdefault(tally.bad[0].ruins, f"cell {_called(*cell)}: {tally.bad[0].wrong}")
         return found
 
-    def _move(self, key: witnesses.MoveKey, found: list[Witness]) -> MoveRecord:
+    def _move(self, key: MoveKey, found: list[Witness]) -> MoveRecord:
         source, by, target = key
         verdict, because = self._unseen("no scenario makes this move") if not found else (Verdict.VERIFIED, None)
         for scenario_verdict, id, failure in self._failures:
@@ -143,17 +146,16 @@ class Conclusion:
     def _state(self, id: str, found: list[Witness]) -> StateRecord:
         subject = self._catalogue.states[id].subject
         reasons = [self._own(id, bool(found)), *self._by_state.get(id, ()), *self._of_others(id, subject)]
-        verdict, because = max(reasons, key=lambda reason: reason[0].badness)
+        verdict, because = worst_of(reasons)
         verdict, because = self._waiving.judge(f"state {id}", verdict, because)
-        rests_on = self._fingerprints.state_rests_on(id, sorted({witness.scenario for witness in found}))
         return StateRecord(
             id=id,
             subject=subject,
             verdict=verdict,
             because=because,
-            fingerprint=self._fingerprints.fingerprint(rests_on),
+            fingerprint=self._fingerprints.fingerprint(self._fingerprints.state_rests_on(id, _first(found))),
             witnesses=tuple(found),
-            rests_on=tuple(sorted(rests_on)),
+            rests_on=tuple(sorted(self._fingerprints.state_rests_on(id, ()))),
         )
 
     def _own(self, id: str, reached: bool) -> Judged:
@@ -174,38 +176,6 @@ class Conclusion:
         if ran == exist:
             return Verdict.UNREACHED, because
         return Verdict.INCOMPLETE, f"only {ran} of {exist} scenarios ran"
-
-    def _all_by_state(self) -> dict[str, list[Judged]]:
-        """What is said of each state's moves, cells, guards of the actions that leave it, and observations."""
-        found: dict[str, list[Judged]] = {}
-        for state, verdict, because in (
-            *self._of_moves(),
-            *self._of_cells(),
-            *self._of_guards(),
-            *self._of_observations(),
-        ):
-            if verdict is not None:
-                found.setdefault(state, []).append((verdict, because))
-        return found
-
-    def _of_moves(self) -> Iterator[Said]:
-        pitfalls = {name for name, action in self._catalogue.actions.items() if action.instead_of is not None}
-        for move in self.moves:
-            if move.by not in pitfalls:
-                yield move.from_, move.verdict, f"{move.by} -> {move.to}: {move.because}"
-
-    def _of_cells(self) -> Iterator[Said]:
-        for cell in self.cells:
-            yield cell.state, cell.verdict, f"{_who(cell.action, cell.caller)}: {cell.because}"
-
-    def _of_guards(self) -> Iterator[Said]:
-        for guard in self.guards:
-            for state in self._catalogue.actions[guard.action].moves:
-                yield state, guard.verdict, f"{guard.action}, guard {guard.guard}: {guard.because}"
-
-    def _of_observations(self) -> Iterator[Said]:
-        for each in self.observations:
-            yield each.state, each.verdict, f"{_numbered(each)}: {each.because}"
 
     def _of_others(self, id: str, subject: str) -> Iterator[Judged]:
         """The population probe, and what was left out."""
@@ -230,16 +200,13 @@ class Conclusion:
 
 
 def _called(state: str, action: str, caller: str | None) -> str:
-    return f"{state}, {_who(action, caller)}"
+    return f"{state}, {who(action, caller)}"
 
 
-def _who(action: str, caller: str | None) -> str:
-    return f"{action} as {caller}" if caller else action
+def _first(found: Sequence[Witness]) -> tuple[str, ...]:
+    """The scenario that showed it first: one is enough."""
+    return tuple(witness.scenario for witness in found[:1])
 
 
 def _observed(record: ObservationRecord) -> str:
-    return f"{_numbered(record)} {record.state}"
-
-
-def _numbered(record: ObservationRecord) -> str:
-    return "cost" if record.observation is None else f"observation {record.observation + 1}"
+    return f"{numbered(record)} {record.state}"

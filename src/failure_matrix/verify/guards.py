@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from failure_matrix.catalogue.guards import Guard, Part, compares, guards, without
-from failure_matrix.catalogue.model import Action, Catalogue, Sql
+from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Sql
 from failure_matrix.catalogue.sql import statement
 from failure_matrix.database.answers import ServerError, Value
 from failure_matrix.database.connection import Connection
@@ -51,6 +51,7 @@ class _Notice:
     """What came of running everything without a guard."""
 
     by: str | None = None  # who noticed first, in words
+    shown_by: tuple[str, ...] = ()  # and by name
     rejected: str | None = None  # what the server said where it rejected the SQL only as it ran
     more_rows: bool = False  # a try took more rows than any did with the guard
 
@@ -149,7 +150,7 @@ class GuardTrials:
         if notice.rejected is not None:
             return _record(removal, "not removable", None, f"PostgreSQL rejects the SQL without it: {notice.rejected}")
         if notice.by is not None:
-            return _record(removal, "noticed", Verdict.VERIFIED, None, notice.by)
+            return _record(removal, "noticed", Verdict.VERIFIED, None, notice)
         if not self._situations:
             because = "no scenario is verified, so nothing could notice"
             return _record(removal, "not tried", None, because)
@@ -190,7 +191,9 @@ class GuardTrials:
                 if _is_rejection(assessment.sqlstate):
                     return _Notice(rejected=assessment.wrong)
                 who = f" as {caller}" if caller else ""
-                return _Notice(by=f"cell {state}, {removal.action}{who}: {assessment.wrong}")
+                by = f"cell {state}, {removal.action}{who}: {assessment.wrong}"
+                names = (*([f"state/{state}"] if state != ABSENT else []), *([f"caller/{caller}"] if caller else []))
+                return _Notice(by=by, shown_by=names)
         most = max((tally.most_rows for tally in sweep.tallies.values()), default=0)
         return _Notice(more_rows=most > self._most_rows.get(removal.action, 0))
 
@@ -240,11 +243,12 @@ def _unchanged(removal: Removal, error: ServerError) -> GuardRecord:
 def _noticed(record: ScenarioRecord) -> _Notice:
     failures = [(step.number, failure) for step in record.steps for failure in step.failures]
     if not failures:
-        return _Notice(by=f"scenario {record.id}: {record.because}")
+        return _Notice(by=f"scenario {record.id}: {record.because}", shown_by=(f"scenario/{record.id}",))
     number, failure = failures[0]
     if _rejected_as_it_ran(failure):
         return _Notice(rejected=failure.observed)
-    return _Notice(by=f"scenario {record.id}, step {number}: {failure.message}")
+    by = f"scenario {record.id}, step {number}: {failure.message}"
+    return _Notice(by=by, shown_by=(f"scenario/{record.id}",))
 
 
 def _rejected_as_it_ran(failure: Failure) -> bool:
@@ -256,7 +260,7 @@ def _record(
     outcome: GuardOutcome,
     verdict: Verdict | None,
     because: str | None,
-    noticed_by: str | None = None,
+    notice: _Notice = _Notice(),
 ) -> GuardRecord:
     guard = removal.guard
     return GuardRecord(
@@ -269,5 +273,6 @@ def _record(
         outcome=outcome,
         verdict=verdict,
         because=because,
-        noticed_by=(noticed_by,) if noticed_by else (),
+        noticed_by=(notice.by,) if notice.by else (),
+        shown_by=notice.shown_by,
     )

@@ -16,6 +16,8 @@ from failure_matrix.catalogue.sql import parameters
 from failure_matrix.database.answers import Request, Result, ServerError, Value
 from failure_matrix.database.classify import KeyText
 from failure_matrix.database.relations import store_values
+from failure_matrix.evidence.declared import COST
+from failure_matrix.evidence.declared import observations as observations_of
 from failure_matrix.evidence.records import ObservationRecord, Verdict, Witness
 from failure_matrix.verify.entry import Entry
 from failure_matrix.verify.hiding import Secrets
@@ -25,7 +27,6 @@ from failure_matrix.verify.play import LOCK_NOT_AVAILABLE
 from failure_matrix.verify.rows import bound, rows_of, with_stores
 from failure_matrix.verify.world import World
 
-COST = -1  # instead of an observation's number
 _READ_ONLY, _ROLLBACK = Request(text="BEGIN READ ONLY"), Request(text="ROLLBACK")
 
 
@@ -64,7 +65,7 @@ class Observing:
 
     def _run_all(self, world: World, entered: Iterable[tuple[str, KeyText, str]], witness: Witness) -> None:
         for subject, key, state in sorted(entered):
-            asked = dict(_asked(self._catalogue, state))
+            asked = dict(observations_of(self._catalogue, state))
             for number, found in zip(asked, self._ask(world, subject, key, asked.values()), strict=True):
                 wrong = self._wrong(world, number, found)
                 if wrong is None:
@@ -94,7 +95,7 @@ class Observing:
         """The observations that name the row they look at, of every state of a subject."""
         key = frozenset(self._catalogue.subjects[subject].key)
         for state in self._catalogue.states_of(subject):
-            for number, sql in _asked(self._catalogue, state):
+            for number, sql in observations_of(self._catalogue, state):
                 if number != COST and key <= frozenset(parameters(sql)):
                     yield (state, number), sql
 
@@ -139,7 +140,7 @@ class Observing:
 def records(catalogue: Catalogue, observed: Sequence[Observing]) -> Iterator[ObservationRecord]:
     """One record for each observation and cost that has SQL, from what one scenario after another gave."""
     for state in catalogue.states:
-        for number, _ in _asked(catalogue, state):
+        for number, _ in observations_of(catalogue, state):
             found = [each.tallies[state, number] for each in observed if (state, number) in each.tallies]
             runs = sum(tally.runs for tally in found)
             also = {other: at for tally in reversed(found) for other, at in tally.also_in.items()}
@@ -173,16 +174,6 @@ def _misleads(catalogue: Catalogue, state: str, number: int, also: Mapping[str, 
 
 def _at(witness: Witness) -> str:
     return f"{witness.scenario}, step {witness.step}"
-
-
-def _asked(catalogue: Catalogue, state: str) -> Iterator[tuple[int, Sql]]:
-    """The SQL of a state's observations with their numbers, and of its cost."""
-    body = catalogue.states[state]
-    for number, observation in enumerate(body.observe):
-        if observation.sql is not None:
-            yield number, observation.sql
-    if body.retention is not None and body.retention.cost is not None:
-        yield COST, body.retention.cost
 
 
 def _is_cost(found: Result) -> bool:

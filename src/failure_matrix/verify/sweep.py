@@ -16,6 +16,7 @@ from failure_matrix.catalogue.sql import parameters
 from failure_matrix.database.answers import Answer, Request, Result, ServerError
 from failure_matrix.database.classify import KeyText, Situation
 from failure_matrix.database.relations import store_values
+from failure_matrix.evidence.declared import Cell
 from failure_matrix.evidence.records import Outcome, Witness
 from failure_matrix.verify.assess import Assessment, Assessor, Try
 from failure_matrix.verify.demands import ends_transaction, takes_advisory_locks
@@ -28,7 +29,7 @@ from failure_matrix.verify.refusal import looks_refused
 from failure_matrix.verify.rows import bound, rows_of, with_stores
 from failure_matrix.verify.situations import Rest, held_locks, signature
 from failure_matrix.verify.stores import EffectRefused
-from failure_matrix.verify.tally import Cell, Tally
+from failure_matrix.verify.tally import Tally
 from failure_matrix.verify.tries import NoAnswer, Tries
 from failure_matrix.verify.values import key_part
 from failure_matrix.verify.world import World

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from failure_matrix.evidence.records import Outcome, Witness
 from failure_matrix.verify.assess import Assessment
 
-Cell = tuple[str, str, str | None]  # state, action, caller
-
 
 @dataclass(kw_only=True)
 class Tally:

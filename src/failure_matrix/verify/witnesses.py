@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Event
+from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.evidence import declared
+from failure_matrix.evidence.declared import MoveKey
 from failure_matrix.evidence.records import ScenarioRecord, StepRecord, Verdict, Witness
 
-MoveKey = tuple[str, str, str]  # from, by, to
 Key = TypeVar("Key")
 
 
@@ -42,7 +43,7 @@ def reachable(catalogue: Catalogue, scenarios: Sequence[ScenarioRecord]) -> froz
 
 def moved(catalogue: Catalogue, scenarios: Sequence[ScenarioRecord]) -> dict[MoveKey, list[Witness]]:
     """Where each declared move was made; of a path longer than one move, nowhere: nobody saw what lay between."""
-    found: dict[MoveKey, list[Witness]] = {key: [] for key in declared_moves(catalogue)}
+    found: dict[MoveKey, list[Witness]] = {key: [] for key in declared.moves(catalogue)}
     for scenario, step in good_steps(scenarios):
         made = {
             (hop.from_, hop.by, hop.to)
@@ -53,16 +54,6 @@ def moved(catalogue: Catalogue, scenarios: Sequence[ScenarioRecord]) -> dict[Mov
         }
         _add(found, made, Witness(scenario=scenario.id, step=step.number))
     return found
-
-
-def declared_moves(catalogue: Catalogue) -> Iterator[MoveKey]:
-    """Every declared move, a ``$parameter`` as target left out, once."""
-    found: dict[MoveKey, None] = {}
-    nouns: dict[str, Action | Event] = {**catalogue.actions, **catalogue.events}
-    for by, noun in nouns.items():
-        for source, targets in noun.moves.items():
-            found.update(((source, by, target), None) for target in targets if not target.startswith("$"))
-    yield from (key for key in found if key[0] == ABSENT or key[0] in catalogue.states)
 
 
 def _add(into: dict[Key, list[Witness]], keys: Iterable[Key], witness: Witness) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from failure_matrix.evidence.records import Verdict
 from failure_matrix.site.book import Book, to_owner, to_scenario, to_state
 from failure_matrix.site.standing import CONSEQUENCES, MEANINGS, Standing, of_item, of_move, of_state
 from failure_matrix.site.tables import Section, Table, TableRow
 from failure_matrix.site.views.moves import cells, deed
-from failure_matrix.site.views.probed import guard_doubts, population, untried
+from failure_matrix.site.views.probed import cell_doubts, guard_doubts, observation_doubts, population, untried
 from failure_matrix.site.views.scenario import scenario_standing
 from failure_matrix.site.words import Badge, Part, Phrase, Quiet, count, join, prose, say
 
@@ -54,7 +54,9 @@ def coverage(book: Book) -> tuple[Section, ...]:
         _doubts("States not proven", "states", _state_doubts(book)),
         _doubts("Moves not proven", "moves", _move_doubts(book)),
         _doubts("Scenarios not proven", "scenarios", _scenario_doubts(book)),
+        _doubts("Cells not proven", "cells", cell_doubts(book)),
         _doubts("Guards not proven", "guards", guard_doubts(book)),
+        _doubts("Observations not proven", "observations", observation_doubts(book)),
         population(book),
         untried(book),
         _invariants(book),
@@ -66,11 +68,11 @@ def coverage(book: Book) -> tuple[Section, ...]:
 
 
 def _counts(book: Book) -> Section:
-    kinds: tuple[tuple[str, list[Verdict]], ...] = (
+    kinds: tuple[tuple[str, Sequence[Verdict | None]], ...] = (
         ("States", [book.state(id).verdict for id in book.catalogue.states]),
         ("Moves", [move.verdict for move in book.moves]),
         ("Scenarios", [book.scenario_verdict(id) for id in book.catalogue.scenarios]),
-        ("Cells", [cell.verdict for cell in book.evidence.cells if cell.verdict]),
+        ("Cells", [cell.verdict for cell in book.evidence.cells]),
         ("Guards", [each.verdict for each in book.evidence.guards if each.verdict and each.part != "assignment"]),
         ("Population probes", [each.verdict for each in book.evidence.population]),
         ("Observations", [each.verdict for each in book.evidence.observations]),
@@ -80,12 +82,13 @@ def _counts(book: Book) -> Section:
     return Section(
         title="What is proven",
         anchor="proven",
-        text=say("Counted over everything that the catalogue declares."),
-        table=Table(caption="What is proven", columns=("", "Verified", "Of", "The rest"), rows=rows),
+        text=say("Counted over everything that the catalogue declares; what nobody could try is not among it."),
+        table=Table(caption="What is proven", columns=("", "Verified", "Of", "The rest", "Not tried"), rows=rows),
     )
 
 
-def _count_row(name: str, verdicts: list[Verdict]) -> TableRow:
+def _count_row(name: str, every: Sequence[Verdict | None]) -> TableRow:
+    verdicts = [verdict for verdict in every if verdict is not None]
     rest = [
         verdict for verdict in sorted(set(verdicts), key=lambda each: -each.badness) if verdict is not Verdict.VERIFIED
     ]
@@ -96,6 +99,7 @@ def _count_row(name: str, verdicts: list[Verdict]) -> TableRow:
             f"{verdicts.count(Verdict.VERIFIED):,}",
             f"{len(verdicts):,}",
             join(parts, " ") if parts else say("none"),
+            f"{len(every) - len(verdicts):,}" if len(every) > len(verdicts) else "",
         )
     )
 

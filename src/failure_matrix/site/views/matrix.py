@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import State
@@ -207,22 +208,33 @@ def _named(verdict: Verdict, rows: list[MatrixRow]) -> Phrase:
 
 def _other_doubts(book: Book) -> list[tuple[Verdict, str, str]]:
     """What is not verified beside the rows: verdict, noun, its place on the coverage page."""
-    found: list[tuple[Verdict, str, str]] = []
-    found += [(move.verdict, "move", "moves") for move in book.moves]
-    found += [(book.scenario_verdict(id), "scenario", "scenarios") for id in book.catalogue.scenarios]
-    found += [(record.verdict, "invariant", "invariants") for record in book.evidence.invariants]
-    return [each for each in found if each[0] is not Verdict.VERIFIED]
+    evidence = book.evidence
+    guards = (each.verdict for each in evidence.guards if each.part != "assignment")
+    kinds: tuple[tuple[str, str, Iterable[Verdict | None]], ...] = (
+        ("move", "moves", (move.verdict for move in book.moves)),
+        ("scenario", "scenarios", (book.scenario_verdict(id) for id in book.catalogue.scenarios)),
+        ("cell", "cells", (each.verdict for each in evidence.cells)),
+        ("guard", "guards", guards),
+        ("population probe", "population", (each.verdict for each in evidence.population)),
+        ("observation", "observations", (each.verdict for each in evidence.observations)),
+        ("invariant", "invariants", (each.verdict for each in evidence.invariants)),
+    )
+    return [
+        (verdict, noun, anchor)
+        for noun, anchor, verdicts in kinds
+        for verdict in verdicts
+        if verdict not in (None, Verdict.VERIFIED)
+    ]
 
 
 def _beside(others: list[tuple[Verdict, str, str]]) -> Phrase:
     if not others:
         return say()
-    numbers: dict[tuple[str, str], int] = {}
-    for _, noun, anchor in others:
-        numbers[noun, anchor] = numbers.get((noun, anchor), 0) + 1
-    links = [Link(count(number, noun), Target(COVERAGE, anchor)) for (noun, anchor), number in numbers.items()]
-    one = sum(numbers.values()) == 1
-    return say("Beside the rows, ", listed(links), f" {'is' if one else 'are'} not verified.")
+    links = [
+        Link(f"{count(number, noun)} {verdict}", Target(COVERAGE, anchor))
+        for (verdict, noun, anchor), number in Counter(others).items()
+    ]
+    return say("Beside the rows: ", listed(links), ".")
 
 
 def _strays(book: Book, looks: bool) -> Iterator[tuple[str, Phrase]]:

@@ -10,7 +10,7 @@ from failure_matrix.site.book import Book, Move, state_page, to_state, to_step
 from failure_matrix.site.diagrams import Graph, overview
 from failure_matrix.site.standing import of_move
 from failure_matrix.site.tables import Table, TableRow
-from failure_matrix.site.words import Cell, Code, Link, Part, Phrase, Quiet, Target, count, join, line, prose, say
+from failure_matrix.site.words import Cell, Code, Link, Part, Phrase, Quiet, Target, clip, count, join, line, prose, say
 
 MOST_WITNESSES = 2
 
@@ -66,13 +66,20 @@ def moves_table(book: Book, found: Iterable[Move], caption: str) -> Table:
                 line(deed(book, move.from_, move.by)),
                 line(to_state(book, move.to)),
                 line(of_move(book, move).badge),
-                line(witnesses(book, move.witnesses)),
+                (witnesses(book, move.witnesses), *_reason(book, move)),
             ),
             verdict=move.verdict,
         )
         for move in found
     )
     return Table(caption=caption, columns=("From", "By", "To", "Verdict", "Seen at"), rows=rows)
+
+
+def _reason(book: Book, move: Move) -> Cell:
+    """Why it is not proven, where the badge does not say it."""
+    standing = of_move(book, move)
+    said = standing.why.rstrip(".").lower() == standing.note.lower()
+    return (say(Quiet(clip(standing.why, 200))),) if standing.why and not said else ()
 
 
 def deed(book: Book, state: str, by: str) -> Part:

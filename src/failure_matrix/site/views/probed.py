@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from failure_matrix.catalogue.model import ABSENT
-from failure_matrix.evidence.records import Verdict
+from failure_matrix.evidence.records import CellRecord, Verdict
+from failure_matrix.evidence.rollup import numbered
 from failure_matrix.site.book import Book, to_state
 from failure_matrix.site.standing import of_item
 from failure_matrix.site.tables import Section, Table, TableRow
 from failure_matrix.site.views.moves import cells
-from failure_matrix.site.words import Badge, Code, Phrase, count, join, prose, say, value, visible
+from failure_matrix.site.words import Badge, Code, Phrase, count, enumerated, join, prose, say, value, visible
+
+MOST_STATES = 4  # that a row names
 
 
 def guard_doubts(book: Book) -> Iterator[TableRow]:
@@ -59,20 +62,54 @@ def _offending(found: dict[str, str | None] | None) -> list[str]:
 
 
 def untried(book: Book) -> Section | None:
-    """Cells that could not be tried, by the reason."""
-    groups: dict[tuple[str, str], int] = {}
+    """Cells that nobody could try, by the reason."""
+    groups: dict[str, list[CellRecord]] = {}
     for cell in book.evidence.cells:
         if cell.verdict is None:
-            key = (cell.state, cell.because or "")
-            groups[key] = groups.get(key, 0) + 1
+            groups.setdefault(cell.because or "", []).append(cell)
     rows = tuple(
-        TableRow(cells=cells(_state(book, state), count(number, "cell"), prose(because)))
-        for (state, because), number in groups.items()
+        TableRow(cells=cells(prose(because), f"{len(found):,}", _where(book, found)))
+        for because, found in sorted(groups.items(), key=lambda group: -len(group[1]))
     )
     if not rows:
         return None
-    table = Table(caption="Not tried", columns=("State", "How many", "Why"), rows=rows)
-    return Section(title="Not tried", anchor="not-tried", text=say("Cells that the sweep cannot try."), table=table)
+    table = Table(caption="Not tried", columns=("Why", "Cells", "In"), rows=rows)
+    text = say("A cell is an action by a caller in a state. These have nothing to try, and prove nothing.")
+    return Section(title="Not tried", anchor="not-tried", text=text, table=table)
+
+
+def _where(book: Book, found: Sequence[CellRecord]) -> Phrase:
+    """The states, the first few linked."""
+    states = list(dict.fromkeys(cell.state for cell in found))
+    more = f" and {len(states) - MOST_STATES} more" if len(states) > MOST_STATES else ""
+    return say(join((_state(book, state) for state in states[:MOST_STATES]), ", "), more)
+
+
+def cell_doubts(book: Book) -> Iterator[TableRow]:
+    """Cells that are not as declared, or not proven, those of one action for one reason together."""
+    groups: dict[tuple[str, Verdict, str | None], list[CellRecord]] = {}
+    for cell in book.evidence.cells:
+        if cell.verdict not in (None, Verdict.VERIFIED):
+            groups.setdefault((cell.action, cell.verdict, cell.because), []).append(cell)
+    for (id, verdict, because), found in groups.items():
+        action = book.catalogue.actions.get(id)
+        callers = dict.fromkeys(prose(cell.caller) for cell in found if cell.caller)
+        by = f" by {enumerated(callers)}" if callers else ""
+        what = say(
+            prose(action.title if action else id), f"{by}: {count(len(found), 'cell')}, in ", _where(book, found)
+        )
+        name = f"cell {found[0].state} {id}" + (f" {found[0].caller}" if found[0].caller else "")
+        standing = of_item(book, name, verdict, because)
+        yield TableRow(cells=cells(what, say(Badge(verdict, "")), standing.why), verdict=verdict)
+
+
+def observation_doubts(book: Book) -> Iterator[TableRow]:
+    """Observations and costs that do not hold, or were not asked."""
+    for each in book.evidence.observations:
+        if each.verdict is not Verdict.VERIFIED:
+            what = say(numbered(each).capitalize(), " of ", _state(book, each.state))
+            standing = of_item(book, f"{numbered(each)} {each.state}", each.verdict, each.because)
+            yield TableRow(cells=cells(what, say(Badge(each.verdict, "")), standing.why), verdict=each.verdict)
 
 
 def _state(book: Book, id: str) -> Phrase:

@@ -87,7 +87,7 @@ def state(book: Book, id: str) -> StateView:
         signs=_signs(book, id, noun),
         moves=_moves(book, id),
         actions=actions(book, id, standing),
-        source=_source(book, id, noun, standing),
+        source=_source(book, id, noun),
     )
 
 
@@ -124,9 +124,7 @@ def _acts(book: Book, id: str, noun: State, standing: Standing) -> StateActs:
 
 
 def _signs(book: Book, id: str, noun: State) -> StateSigns:
-    queries = [
-        observation_probe(book, each.sql, noun.subject, _look(book, each)) for each in noun.observe if each.sql
-    ]
+    queries = [observation_probe(book, each.sql, noun.subject, _look(book, each)) for each in noun.observe if each.sql]
     unseen = (
         "Nobody outside sees this row: it is not committed. Ask what is open, or look from the session that wrote it."
     )
@@ -184,15 +182,13 @@ def _moves(book: Book, id: str) -> StateMoves | None:
     return StateMoves(table=moves_table(book, found, "One move away"), graph=neighbourhood(book, id))
 
 
-def _source(book: Book, id: str, noun: State, standing: Standing) -> StateSource:
+def _source(book: Book, id: str, noun: State) -> StateSource:
     record = book.state(id)
     facts: list[tuple[str, Phrase]] = [("Witnesses", witnesses(book, record.witnesses, 6))]
     if record.fingerprint:
         facts.append(
             ("Proven for", say("state ", Code(record.fingerprint), f", PostgreSQL {book.evidence.postgresql.major}"))
         )
-    if not standing.verified and (names := book.changed(record)):
-        facts.append(("Changed since", say(enumerated(name.replace("/", " ", 1) for name in names))))
     place = book.catalogue.place("states", id)
     facts.append(("Declared at", say(f"{place.path}:{place.line}")))
     if noun.retention:

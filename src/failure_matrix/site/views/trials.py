@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -68,18 +69,23 @@ def trials(book: Book) -> TrialsView | None:
     found = _by_action(book)
     tried = [cell for cell in records if cell.verdict is not None]
     good = sum(cell.verdict is Verdict.VERIFIED for cell in tried)
-    rest = len(records) - len(tried)
-    untried = f"; {rest:,} could not be tried, and say why" if rest else ""
     return TrialsView(
         summary=say(
-            f"Every action was tried in every state by every caller, each in a transaction that was rolled back. "
-            f"{count(len(tried), 'cell')}, {good:,} as declared{untried}. "
+            "Every action was offered to every caller in every state, each try in a transaction that was rolled back. "
+            f"{count(len(tried), 'cell')} tried, {good:,} as declared{_untried(records)}. "
             "Refused is only what was tried and refused."
         ),
         exceptions=_exceptions(book, records),
         callers=_callers(book),
         actions=tuple(_action(book, id, each) for id, each in found.items()),
     )
+
+
+def _untried(records: Iterable[CellRecord]) -> str:
+    """How many cells nobody could try, by the word for why."""
+    found = Counter(_WORDS.get(cell.observed, str(cell.observed)) for cell in records if cell.verdict is None)
+    why = ", ".join(f"{number:,} × {word}" for word, number in found.most_common())
+    return f"; nobody could try {sum(found.values()):,} more ({why})" if found else ""
 
 
 def _by_action(book: Book) -> dict[str, list[CellRecord]]:
