@@ -178,9 +178,9 @@ scenarios:
 """.replace("{in: A, sql: INSERT INTO job VALUES (2\\, 'odd')}", "{in: A, sql: \"INSERT INTO job VALUES (2, 'odd')\"}")
     assert messages(stage.prove(queue, more)) == {
         "later": [
-            "A ran UPDATE job SET id = 2: could not look: ERROR 22012: division by zero in states odd-one when",
+            "A ran UPDATE job SET id = 2: cannot be classified: ERROR 22012: division by zero in states odd-one when",
         ],
-        "at-once": ["could not look at what is given: states odd-one when: ERROR 22012: division by zero"],
+        "at-once": ["what is given cannot be classified: states odd-one when: ERROR 22012: division by zero"],
     }
 
 
@@ -191,5 +191,5 @@ scenarios:
   after: {title: and is there again, given: {job: [{id: 1}]}, steps: [{in: A, sql: SELECT owner FROM job, rows: 1}]}
 """
     told = messages(stage.prove(queue, more))
-    assert told["dropped"][0].startswith("A ran ALTER TABLE job DROP COLUMN owner: could not look: ERROR 42703")
+    assert told["dropped"][0].startswith("A ran ALTER TABLE job DROP COLUMN owner: cannot be classified: ERROR 42703")
     assert told["after"] == []

@@ -117,6 +117,12 @@ class Failure(Record):
     invariants: tuple[str, ...] = ()
 
 
+def of_failures(failures: Iterable[Failure]) -> Verdict:
+    """The verdict that failures mean: where one only could not look, nobody knows, and nothing is shown broken."""
+    kinds = {failure.kind for failure in failures}
+    return Verdict.VERIFIED if not kinds else Verdict.INCOMPLETE if kinds == {"could-not-look"} else Verdict.BROKEN
+
+
 class StepRecord(Record):
     number: int  # from 1, as the catalogue lists them
     in_: str | None = Field(default=None, alias="in")

@@ -178,7 +178,7 @@ class GuardTrials:
             catalogue = catalogue.model_copy(update={"actions": actions})
         for id in self._users(removal.action):
             record = self._run(catalogue, id)
-            if record.verdict is not Verdict.VERIFIED:
+            if record.verdict is Verdict.BROKEN:
                 return _noticed(record)
         instead = {} if removal.instead is None else {removal.action: removal.instead}
         sweep = Sweep(self._catalogue, actions=[removal.action], instead=instead)

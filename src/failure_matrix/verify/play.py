@@ -17,9 +17,9 @@ from failure_matrix.verify.judge import Court, Standing
 from failure_matrix.verify.ledger import Ledger
 from failure_matrix.verify.looking import Looker
 from failure_matrix.verify.values import NotKept, references
-from failure_matrix.verify.world import World
+from failure_matrix.verify.world import Blind, World
 
-LOCK_NOT_AVAILABLE = "55P03"
+LOCK_NOT_AVAILABLE, QUERY_CANCELED = "55P03", "57014"
 
 __all__ = ["Impossible", "Play", "Stop"]
 
@@ -203,18 +203,22 @@ class Play:
             observed = "could not look: a session holds an ACCESS EXCLUSIVE lock on what is looked at"
         elif self._world.admin.lost:
             observed = "could not look: our own connection, whose application_name is 'observer', was ended"
+        elif error.sqlstate == QUERY_CANCELED:
+            observed = "could not look: the server gave up what was asked of it"
         else:
             culprit = self._world.culprit(self.situation)
             where = f" in {' '.join(culprit)}" if culprit else ""
-            observed = f"could not look: {error}{where}"
+            observed = f"cannot be classified: {error}{where}"
+            self._fail(entry, "error", observed, "predicates that the server can evaluate", observed)
+            return
         self._fail(entry, "could-not-look", observed, "a look at what is committed", observed)
 
     def _look_from_sessions(self, entry: Entry, court: Court) -> None:
         for session in entry.step.seen_by:
             try:
                 situation = self._world.look_from(session)
-            except ServerError as error:
-                observed = f"{session} could not look: {error}"
+            except (Blind, ServerError) as why:
+                observed = f"{session} could not look: {why}"
                 self._fail(entry, "could-not-look", observed, f"a look by {session}", observed)
                 continue
             view = self._looker.seen(situation, self.standing)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.evidence.records import Failure, Orders, ScenarioRecord, Verdict, Witness
+from failure_matrix.evidence.records import Failure, Orders, ScenarioRecord, Verdict, Witness, of_failures
 from failure_matrix.verify import orders
 from failure_matrix.verify.entry import Entry
 from failure_matrix.verify.ground import Ground
@@ -126,14 +126,14 @@ def _record(
 ) -> ScenarioRecord:
     steps = transcript.steps()
     failures = transcript.told([*beginning, *transcript.unsettled()])
-    first = next((failure for step in steps for failure in step.failures), next(iter(failures), None))
+    every = [*(failure for step in steps for failure in step.failures), *failures]
     played = {step.number for step in steps}
     place = catalogue.place("scenarios", unfolded.id)
     return ScenarioRecord(
         id=unfolded.id,
         title=unfolded.scenario.title,
-        verdict=Verdict.VERIFIED if first is None else Verdict.BROKEN,
-        because=None if first is None else first.message,
+        verdict=of_failures(every),
+        because=every[0].message if every else None,
         orders=Orders(),
         given=transcript.given(),
         steps=steps,

@@ -71,7 +71,8 @@ def begin(
         failures = play.begin(place, given)
     except ServerError as error:
         at = " ".join(world.culprit(None) or ("what is given",))
-        return [_not_given(place, "could-not-look", f"could not look at what is given: {at}: {error}", "a look", error)]
+        message = f"what is given cannot be classified: {at}: {error}"
+        return [_not_given(place, "error", message, "predicates that the server can evaluate", error)]
     for numbered in unfolded.before if not failures else ():
         try:
             play.play(numbered)

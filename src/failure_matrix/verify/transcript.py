@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from failure_matrix.catalogue.model import Catalogue, Scalar
 from failure_matrix.database import answers
 from failure_matrix.database.classify import Misfit
-from failure_matrix.evidence.records import Change, Failure, FailureKind, Row, Seen, ServerError, StepRecord, Verdict
+from failure_matrix.evidence.records import (
+    Change,
+    Failure,
+    FailureKind,
+    Row,
+    Seen,
+    ServerError,
+    StepRecord,
+    of_failures,
+)
 from failure_matrix.verify.entry import Entry, describe
 from failure_matrix.verify.hiding import HIDDEN
 from failure_matrix.verify.judge import Standing
@@ -108,7 +117,7 @@ class Transcript:
             moves=tuple(self._change(change) for change in entry.changes),
             breaks=entry.breaks,
             failures=self.told(entry.failures),
-            verdict=Verdict.BROKEN if entry.failures else Verdict.VERIFIED,
+            verdict=of_failures(entry.failures),
             place=f"{place.path}:{place.line}",
         )
 

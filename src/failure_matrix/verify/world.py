@@ -19,6 +19,10 @@ WORLD = "the world"  # the session of steps that are in none
 SET_UP_LIMIT = 10.0  # seconds
 
 
+class Blind(Exception):
+    """A session cannot be asked what it sees. ``str()`` says why, in words about it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ended:
     """One step that has ended: in which session, how, and whether it ended a transaction."""
@@ -118,8 +122,10 @@ class World:
         return probe.culprit(self.admin, now=self.now, inventory=inventory, previous=previous)
 
     def look_from(self, name: str) -> Situation:
-        """Classify what a session sees. Raises ServerError; a failed transaction can see nothing."""
+        """Classify what a session sees. Raises ServerError; Blind where it waits, or its transaction has failed."""
         connection = self.session(name)
-        if connection.busy or connection.in_failed_transaction:
-            raise ServerError(severity="ERROR", sqlstate="25P02", message="this session cannot be asked now")
+        if connection.busy:
+            raise Blind("it waits for an answer")
+        if connection.in_failed_transaction:
+            raise Blind("its transaction has failed, and answers nothing until it is rolled back")
         return self._ground.probe.look_from_session(connection, now=self.now, inventory=self.stores.inventory())
