@@ -13,12 +13,12 @@ import pytest
 from tests.site import builders
 
 from failure_matrix.catalogue.load import load
-from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.catalogue.model import Catalogue, Sql
 from failure_matrix.database.cluster import Server
 from failure_matrix.evidence.records import Evidence, ScenarioRecord
 from failure_matrix.site import render
 from failure_matrix.site.book import Book
-from failure_matrix.site.looks import of_predicate
+from failure_matrix.site.looks import of_predicate, of_query
 from failure_matrix.site.probes import Probe, subject_probe
 from failure_matrix.site.replay import replay
 from failure_matrix.site.views.facts import facts
@@ -151,6 +151,23 @@ def test_the_probe_of_a_state_gives_a_line_only_there(psql: Psql) -> None:
     assert psql(leased.sql) == "unknown until you look at the clock"
     assert psql(with_values(leased, looked="yes")) == ""
     assert psql(with_values(ready, id="7")) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "looks"),
+    [
+        ("SELECT epoch, candidate FROM job WHERE candidate IS NOT NULL", ()),
+        ("SELECT 1 FROM job, candidate", ("the files of candidate",)),
+        ("SELECT 1 FROM job JOIN candidate AS file ON file.name = job.candidate", ("the files of candidate",)),
+        (
+            "SELECT (SELECT count(*) FROM candidate), job.id FROM job WHERE job.candidate = 'x'",
+            ("the files of candidate",),
+        ),
+        ("SELECT id, candidate FROM (SELECT id, candidate FROM job WHERE :now > 1) AS inner", ("the clock",)),
+    ],
+)
+def test_a_column_that_has_the_name_of_a_store_is_no_store(text: str, looks: tuple[str, ...]) -> None:
+    assert of_query(builders.catalogue(), Sql(text=text)) == looks
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,10 @@ actions:
     moves: {ready: done, draft: done}
 events:
   commit: {title: It commits, moves: {draft: ready}}
+mechanisms:
+  asking: {title: Asking, scenarios: [asked]}
+  all-of-it: {title: All of it, scenarios: [asked, finished]}
+  later: {title: Later, scenarios: []}
 invariants:
   none: {title: None, sql: SELECT 1 WHERE false}
 waivers:
@@ -56,7 +60,7 @@ scenarios:
       - {in: A, do: finish, with: {id: 1}, rows: 0}
 """
 
-KINDS = ("scenarios", "states", "moves", "cells", "guards", "population", "observations", "invariants")
+KINDS = ("scenarios", "mechanisms", "states", "moves", "cells", "guards", "population", "observations", "invariants")
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +88,29 @@ def test_every_verdict_is_there_to_be_counted(mixed: Proof) -> None:
     assert {Verdict.VERIFIED, Verdict.WAIVED, Verdict.BROKEN, None} <= set(found)
 
 
+def test_a_mechanism_is_as_good_as_the_worst_of_its_scenarios(mixed: Proof, stage: Stage) -> None:
+    def told(proof: Proof) -> dict[str, tuple[Verdict, str | None]]:
+        return {record.id: (record.verdict, record.because) for record in proof.evidence.mechanisms}
+
+    never = (Verdict.UNREACHED, "no scenario shows it")
+    good = (Verdict.VERIFIED, None)
+    assert told(mixed) == {"asking": good, "all-of-it": good, "later": never}
+    part = told(prove(stage, MIXED, only=("asked",)))
+    assert part["all-of-it"] == (Verdict.INCOMPLETE, "only 1 of its 2 scenarios ran")
+    assert part["asking"] == good
+    broken = told(prove(stage, edited(MIXED, ("with: {id: 1}, rows: 0", "with: {id: 1}, rows: 1"))))
+    assert broken["asking"] == good
+    assert broken["all-of-it"] == (Verdict.BROKEN, "finished: A did finish: 0 rows, expected 1")
+
+
 def test_the_whole_is_the_worst_of_all(mixed: Proof, stage: Stage) -> None:
     assert mixed.evidence.verdict is Verdict.BROKEN
-    mended = edited(MIXED, (" AND 'x' = 'x'", ""), ("SELECT 1 WHERE false}]}", "SELECT 1}]}"))
+    mended = edited(
+        MIXED,
+        (" AND 'x' = 'x'", ""),
+        ("SELECT 1 WHERE false}]}", "SELECT 1}]}"),
+        ("scenarios: []", "scenarios: [asked]"),
+    )
     assert prove(stage, mended).evidence.verdict is Verdict.WAIVED
     unneeded = edited(mended, (", draft: done}", "}"), ("move draft finish done", "move ready finish done"))
     assert prove(stage, unneeded).evidence.verdict is Verdict.BROKEN

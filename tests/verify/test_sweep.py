@@ -542,6 +542,53 @@ def test_a_permitted_cell_that_nothing_showed_is_unreached(hazards: Catalogue) -
     assert cell.because == "permitted, and never shown: its requirement did not hold"
 
 
+READ_ONLY = "ERROR 25006: cannot execute nextval() in a read-only transaction"
+ASKED = """
+  sign-off:
+    subject: job
+    title: Sign off
+    permits: [holder]
+    sql: UPDATE job SET state = 'done' WHERE id = :id AND state = 'held' AND owner = :owner AND epoch = :epoch
+    moves: {held: done}
+    refusal:
+      ask: SELECT state, owner = :owner AS yours FROM job WHERE id = :id
+"""
+
+
+def test_the_record_is_asked_wherever_an_action_was_refused(stage: Stage) -> None:
+    proof = sweep(stage, edited(LEASE, ("  give-back:\n", f"{ASKED.lstrip(chr(10))}  give-back:\n")))
+    assert proof.cell("held", "sign-off", "holder").answers == ()
+    assert proof.cell("held", "sign-off", "stranger").answers == ("held, f",)
+    assert proof.cell("ready", "sign-off", "stranger").answers == ("ready, null",)
+    assert proof.cell("absent", "sign-off", "stranger").answers == ("no row",)
+    assert proof.cell("held", "touch", "stranger").answers == ()
+
+
+@pytest.mark.parametrize(
+    ("ask", "wrong"),
+    [
+        (
+            "SELECT 1 / (epoch - epoch) FROM job WHERE id = :id",
+            "the record cannot be asked after a refusal: ERROR 22012: division by zero",
+        ),
+        ("SELECT 1 FROM generate_series(1, 2)", "asked after a refusal, the record gives 2 rows, and an answer is one"),
+        (
+            "SELECT nextval('job_seq')",
+            f"the record cannot be asked after a refusal: {READ_ONLY}",
+        ),
+    ],
+)
+def test_a_record_that_cannot_be_asked_is_a_fault(stage: Stage, ask: str, wrong: str) -> None:
+    asked = ASKED.lstrip("\n").replace("SELECT state, owner = :owner AS yours FROM job WHERE id = :id", f'"{ask}"')
+    made = edited(
+        LEASE,
+        ("  give-back:\n", f"{asked}  give-back:\n"),
+        ("      CREATE TABLE", "      CREATE SEQUENCE job_seq; CREATE TABLE"),
+    )
+    cell = sweep(stage, made).cell("held", "sign-off", "stranger")
+    assert (cell.verdict, cell.because) == (BROKEN, wrong)
+
+
 def test_a_hazard_for_everyone_needs_not_every_caller(hazards: Catalogue) -> None:
     assert recorded(hazards, "done", "former", NOBODY).verdict is None
 

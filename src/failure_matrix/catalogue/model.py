@@ -137,6 +137,7 @@ class Looks(Noun):
 class Refusal(Noun):
     looks: Annotated[tuple[Looks, ...], BeforeValidator(_one_or_many)] = (Looks(rows=0),)  # any of them
     means: dict[str, Text] = {}  # state found afterwards, or "otherwise" -> what it means
+    ask: Sql | None = None  # asks the record what became of it, with the action's own parameters; gives one row
 
     # ``means`` may be written as one text for every state
     @classmethod
@@ -283,6 +284,13 @@ class Scenario(Noun):
     breaks: Annotated[tuple[str, ...], BeforeValidator(_one_or_many)] = ()
 
 
+class Mechanism(Noun):
+    """Something that the whole relies on, shown by scenarios; as good as the worst of them."""
+
+    title: Text
+    scenarios: tuple[Id, ...]
+
+
 class Invariant(Noun):
     title: Text
     sql: Sql
@@ -331,6 +339,7 @@ class Catalogue(Noun):
     events: dict[Id, Event] = {}
     sessions: dict[str, SessionSetup] = {}
     scenarios: dict[Id, Scenario] = {}
+    mechanisms: dict[Id, Mechanism] = {}
     invariants: dict[Id, Invariant] = {}
     exercises: dict[Id, Exercise] = {}
     waivers: dict[Id, Waiver] = {}

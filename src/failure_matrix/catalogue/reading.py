@@ -28,6 +28,7 @@ SINGULAR = {
     "events": "event",
     "sessions": "session",
     "scenarios": "scenario",
+    "mechanisms": "mechanism",
     "invariants": "invariant",
     "exercises": "exercise",
     "waivers": "waiver",

@@ -34,7 +34,7 @@ class Fault:
 class Item:
     """One row of every report: a thing, its verdict, and why it is not verified."""
 
-    kind: str  # scenario, state, move, cell, guard, population, observation, cost, waiver, invariant
+    kind: str  # scenario, mechanism, state, move, cell, guard, population, observation, cost, waiver, invariant
     name: str
     verdict: Verdict
     because: str | None
@@ -47,6 +47,7 @@ def items(evidence: Evidence, catalogue: Catalogue | None = None) -> tuple[Item,
     where = _Places(catalogue)
     return (
         *(_scenario(record) for record in evidence.scenarios),
+        *(_item("mechanism", r.id, r, where("mechanisms", r.id)) for r in evidence.mechanisms),
         *(_item("state", r.id, r, where("states", r.id)) for r in evidence.states),
         *(
             _item("move", f"{r.from_} -> {r.to} by {r.by}", r, where(where.mover(r.by), r.by, "moves", r.from_))

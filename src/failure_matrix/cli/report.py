@@ -94,6 +94,7 @@ def short(evidence: Evidence, catalogue: Catalogue, require: int | None) -> tupl
 def _head(evidence: Evidence) -> str:
     told = {
         "scenario": len(evidence.scenarios),
+        "mechanism": len(evidence.mechanisms),
         "state": len(evidence.states),
         "move": len(evidence.moves),
         "cell": len(evidence.cells),

@@ -10,6 +10,7 @@ from failure_matrix.evidence.records import (
     Evidence,
     GuardRecord,
     InvariantRecord,
+    MechanismRecord,
     MoveRecord,
     ObservationRecord,
     PopulationRecord,
@@ -21,7 +22,7 @@ from failure_matrix.evidence.records import (
 
 Item = (
     ScenarioRecord | StateRecord | MoveRecord | CellRecord | GuardRecord | PopulationRecord | ObservationRecord
-    | InvariantRecord
+    | InvariantRecord | MechanismRecord
 )  # fmt: skip
 
 
@@ -29,6 +30,7 @@ def kinds(evidence: Evidence) -> dict[str, Sequence[Item]]:
     """Everything that has a verdict, by the word for its kind; assignments are no guards."""
     return {
         "scenarios": evidence.scenarios,
+        "mechanisms": evidence.mechanisms,
         "states": evidence.states,
         "moves": evidence.moves,
         "cells": evidence.cells,

@@ -187,6 +187,15 @@ class ScenarioRecord(Record):
     place: str = ""
 
 
+class MechanismRecord(Record):
+    """As good as the worst of the scenarios that show it."""
+
+    id: str
+    verdict: Verdict
+    because: str | None = None
+    scenarios: tuple[str, ...] = ()
+
+
 class StateRecord(Record):
     id: str
     subject: str
@@ -230,6 +239,7 @@ class CellRecord(Record):
     to: tuple[str, ...] = ()  # the states it moved to
     rows: int | None = None
     sqlstate: str | None = None
+    answers: tuple[str, ...] = ()  # to ``refusal.ask``, wherever it was refused
     tries: int = 0
     verdict: Verdict | None
     because: str | None = None
@@ -336,6 +346,7 @@ class Evidence(Record):
     postgresql: PostgreSQL
     verdict: Verdict
     scenarios: tuple[ScenarioRecord, ...] = ()
+    mechanisms: tuple[MechanismRecord, ...] = ()
     states: tuple[StateRecord, ...] = ()
     moves: tuple[MoveRecord, ...] = ()
     cells: tuple[CellRecord, ...] = ()

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from failure_matrix.catalogue.model import Catalogue
-from failure_matrix.evidence.records import CellRecord, GuardRecord, MoveRecord, ObservationRecord, Verdict
+from failure_matrix.evidence.records import (
+    CellRecord,
+    GuardRecord,
+    MechanismRecord,
+    MoveRecord,
+    ObservationRecord,
+    ScenarioRecord,
+    Verdict,
+)
 
 Said = tuple[Verdict, str | None]
 
@@ -25,6 +33,18 @@ def by_state(
         if verdict is not None:
             found.setdefault(state, []).append((verdict, because))
     return found
+
+
+def mechanisms(catalogue: Catalogue, scenarios: Iterable[ScenarioRecord]) -> Iterator[MechanismRecord]:
+    """Each mechanism with the worst of its scenarios."""
+    found = {record.id: record for record in scenarios}
+    for id, mechanism in catalogue.mechanisms.items():
+        ran = [found[each] for each in mechanism.scenarios if each in found]
+        said = [(each.verdict, f"{each.id}: {each.because}" if each.because else None) for each in ran]
+        if len(ran) < len(mechanism.scenarios):
+            said.append((Verdict.INCOMPLETE, f"only {len(ran)} of its {len(mechanism.scenarios)} scenarios ran"))
+        verdict, because = worst_of(said) if said else (Verdict.UNREACHED, "no scenario shows it")
+        yield MechanismRecord(id=id, verdict=verdict, because=because, scenarios=mechanism.scenarios)
 
 
 def worst_of(said: Sequence[Said]) -> Said:

@@ -17,6 +17,7 @@ from failure_matrix.evidence.records import (
     Evidence,
     GuardRecord,
     InvariantRecord,
+    MechanismRecord,
     MoveRecord,
     ObservationRecord,
     PopulationRecord,
@@ -24,7 +25,7 @@ from failure_matrix.evidence.records import (
     StateRecord,
     Verdict,
 )
-from failure_matrix.evidence.rollup import by_state, worst_of
+from failure_matrix.evidence.rollup import by_state, mechanisms, worst_of
 
 Dated = TypeVar(
     "Dated",
@@ -64,9 +65,11 @@ class _Comparison:
             guards=_changed(then.guards, guards),
             observations=_changed(then.observations, observations),
         )
+        scenarios = tuple(self._dated(r, prints.scenario_rests_on(r.id)) for r in then.scenarios)
         return then.model_copy(
             update={
-                "scenarios": tuple(self._dated(r, prints.scenario_rests_on(r.id)) for r in then.scenarios),
+                "scenarios": scenarios,
+                "mechanisms": tuple(self._mechanisms(scenarios)),
                 "states": tuple(self._state(r, parts.get(r.id, ())) for r in then.states),
                 "moves": moves,
                 "cells": cells,
@@ -76,6 +79,16 @@ class _Comparison:
                 "invariants": tuple(self._dated(r, prints.invariant_rests_on(r.id)) for r in then.invariants),
             }
         )
+
+    def _mechanisms(self, scenarios: Sequence[ScenarioRecord]) -> Iterator[MechanismRecord]:
+        """Each as it was where all of its scenarios are, else with the worst of them."""
+        then = {record.id: record for record in self._then.mechanisms}
+        verdicts = {record.id: record.verdict for record in self._then.scenarios}
+        same = {record.id for record in scenarios if record.verdict is verdicts[record.id]}
+        for record in mechanisms(self._catalogue, scenarios):
+            old = then.get(record.id)
+            kept = old is not None and old.scenarios == record.scenarios and same >= set(record.scenarios)
+            yield old if old is not None and kept else record
 
     def _state(self, record: StateRecord, parts: Sequence[tuple[Verdict, str | None]]) -> StateRecord:
         rests_on = self._prints.state_rests_on(record.id, ()) | set(record.rests_on)

@@ -60,6 +60,22 @@ class Book:
         found = self.scenario(id)
         return found.verdict if found else Verdict.UNREACHED
 
+    def mechanism(self, id: str) -> tuple[Verdict, str | None]:
+        """The verdict on a mechanism, and why it is not verified."""
+        for record in self.evidence.mechanisms:
+            if record.id == id:
+                return record.verdict, record.because
+        return Verdict.UNREACHED, NOT_THERE
+
+    @cached_property
+    def shows(self) -> Mapping[str, tuple[tuple[int, str], ...]]:
+        """For each scenario the mechanisms that it shows: number, title."""
+        found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        for number, mechanism in enumerate(self.catalogue.mechanisms.values(), 1):
+            for id in mechanism.scenarios:
+                found[id].append((number, prose(mechanism.title)))
+        return {id: tuple(each) for id, each in found.items()}
+
     @cached_property
     def _states(self) -> Mapping[str, StateRecord]:
         return {record.id: record for record in self.evidence.states}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from failure_matrix.catalogue.model import Catalogue, Sql, Subject
-from failure_matrix.catalogue.sql import Kind, Token, identifiers, parameters, significant
+from failure_matrix.catalogue.sql import Kind, Token, parameters, significant
 
 CLOCK = "now"
 
 _FILE_COLUMNS = frozenset(("name", "bytes", "sha256", "modified"))
+_ENDS_FROM = frozenset(
+    ("select", "where", "on", "group", "having", "window", "order", "limit", "offset", "fetch", "for", "set")
+)
 _NO_ALIAS = frozenset(("on", "using", "where", "join", "left", "right", "full", "inner", "cross", "natural"))
 
 
@@ -20,7 +23,7 @@ def of_predicate(catalogue: Catalogue, subject: Subject, when: Sql) -> tuple[str
     """
     relation = significant(subject.from_.text, subject.from_.params)
     needed = []
-    for store in _stores(catalogue, [subject.from_, when]):
+    for store in stores(catalogue, [subject.from_, when]):
         names, beside = _names(relation, store)
         if not beside or _speaks_of(when, names | _FILE_COLUMNS):
             needed.append(store)
@@ -29,17 +32,37 @@ def of_predicate(catalogue: Catalogue, subject: Subject, when: Sql) -> tuple[str
 
 def of_query(catalogue: Catalogue, sql: Sql) -> tuple[str, ...]:
     """What must be looked at before a query's answer means anything."""
-    return _told(catalogue, [sql], _stores(catalogue, [sql]))
+    return _told(catalogue, [sql], stores(catalogue, [sql]))
 
 
-def _stores(catalogue: Catalogue, sqls: Sequence[Sql]) -> list[str]:
-    named = frozenset(name for sql in sqls for name in identifiers(sql.text))
+def stores(catalogue: Catalogue, sqls: Sequence[Sql]) -> list[str]:
+    """The stores that SQL reads, be it a relation or a condition on one; a column of that name is none."""
+    named = frozenset(name for sql in sqls for name in _relations(significant(sql.text, sql.params)))
     return [store for store in catalogue.stores if store in named]
 
 
-def _told(catalogue: Catalogue, sqls: Sequence[Sql], stores: Sequence[str]) -> tuple[str, ...]:
+def _relations(found: Sequence[Token]) -> Iterator[str]:
+    """The names that stand where a relation does, or before the point of a column."""
+    listing = [True]  # for each open parenthesis: relations are being listed; a relation alone is one
+    for at, token in enumerate(found):
+        if token.text == "(":
+            listing.append(False)
+        elif token.text == ")" and len(listing) > 1:
+            listing.pop()
+        if token.kind not in (Kind.WORD, Kind.QUOTED):
+            continue
+        before, after = (found[n].text if 0 <= n < len(found) else "" for n in (at - 1, at + 1))
+        if token.name in ("from", "join"):
+            listing[-1] = True
+        elif token.name in _ENDS_FROM:
+            listing[-1] = False
+        elif before != "." and (after == "." or listing[-1]):
+            yield token.name
+
+
+def _told(catalogue: Catalogue, sqls: Sequence[Sql], needed: Sequence[str]) -> tuple[str, ...]:
     timed = any(CLOCK in parameters(sql) for sql in sqls) and catalogue.settings.clock == "logical"
-    return (*(["the clock"] if timed else []), *map(files, stores))
+    return (*(["the clock"] if timed else []), *map(files, needed))
 
 
 def files(store: str) -> str:

@@ -24,7 +24,7 @@ from failure_matrix.site.book import (
 from failure_matrix.site.diagrams import Graph
 from failure_matrix.site.probes import Probe
 from failure_matrix.site.tables import Section, Table
-from failure_matrix.site.views.lists import coverage, owners, scenario_list, verdict_words
+from failure_matrix.site.views.lists import coverage, owners, scenario_lists, verdict_words
 from failure_matrix.site.views.matrix import matrix
 from failure_matrix.site.views.moves import moves
 from failure_matrix.site.views.scenario import scenario
@@ -84,7 +84,7 @@ def pages(book: Book) -> Iterator[Page]:
     if book.moves:
         yield _moves(book, home)
     if book.catalogue.scenarios:
-        yield _listing(SCENARIOS, (scenario_list(book),), home, "Scenarios")
+        yield _listing(SCENARIOS, scenario_lists(book), home, "Scenarios")
     yield _listing(COVERAGE, coverage(book), home, "Coverage and limits")
     if section := owners(book):
         yield _listing(OWNERS, (section,), home, "Owners")
@@ -159,8 +159,8 @@ def _state(id: str, view: StateView, home: Link) -> Page:
         blocks.append(Block(template="picture", view=graph))
     for action in view.actions:
         blocks.append(Block(template="action", view=action, anchor=action.permit.anchor))
-        blocks += _tables(action.guards)
-        blocks += _tables(action.means)
+        blocks += _titled("What guards it", action.guards)
+        blocks += _titled("If it was refused", action.means)
     blocks.append(Block(template="source", view=view.source))
     return Page(
         path=state_page(id),
@@ -186,6 +186,13 @@ def _signs(view: StateView) -> Iterator[Block]:
     if signs.refusals:
         yield Block(template="heading", view=Heading(text="If something was refused"))
         yield from _tables(signs.refusals)
+        yield from (Block(template="probe", view=probe) for probe in signs.asks)
+
+
+def _titled(title: str, table: Table | None) -> list[Block]:
+    """A table under a heading of its own."""
+    heading = Block(template="heading", view=Heading(text=title, level=3))
+    return [heading, *_tables(table)] if table else []
 
 
 def _tables(table: Table | None) -> list[Block]:

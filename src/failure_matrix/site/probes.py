@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import Sql, Subject
-from failure_matrix.catalogue.sql import Kind, identifiers, parameters, tokens
+from failure_matrix.catalogue.sql import Kind, parameters, tokens
 from failure_matrix.site import looks
 from failure_matrix.site.book import Book
 from failure_matrix.site.looks import CLOCK
@@ -69,7 +69,8 @@ def observation_probe(book: Book, sql: Sql, subject: str, label: str) -> Probe:
     """An observation's own query."""
     named = book.catalogue.subjects[subject]
     select = psql_text(book, sql).rstrip().rstrip(";")
-    return _probe(book, named, [sql], select, label=label, needed=looks.of_query(book.catalogue, sql))
+    sent = ("what you sent",) if set(parameters(sql)) - {*named.key, CLOCK} else ()
+    return _probe(book, named, [sql], select, label=label, needed=(*sent, *looks.of_query(book.catalogue, sql)))
 
 
 def _unknown(needed: Iterable[str]) -> str:
@@ -114,8 +115,7 @@ def _probe(
     some: bool = False,
 ) -> Probe:
     """The query with all that stands above it. What is needed must be looked at first, for ``some`` of its answers."""
-    names = frozenset(name for sql in sqls for name in identifiers(sql.text))
-    stores = [store for store in book.catalogue.stores if store in names]
+    stores = looks.stores(book.catalogue, sqls)
     parameters_ = list(dict.fromkeys((*subject.key, *(name for sql in sqls for name in parameters(sql)))))
     used = [name for name in parameters_ if _variable(name) in select or (name == CLOCK and _clock(book) in select)]
     settings = "".join(f"{row}\n" for row in _settings(book, subject, used))
@@ -134,11 +134,15 @@ def _probe(
 
 def _settings(book: Book, subject: Subject, names: Iterable[str]) -> Iterator[str]:
     examples = dict(zip(subject.key, example_key(book, subject), strict=True))
+    asked = False
     for name in names:
         if name == CLOCK and name not in subject.key:
             if book.catalogue.settings.clock == "logical":
                 yield "-- the logical clock, as your own system counts it\n\\set now 0"
         else:
+            if name not in examples and not asked:
+                yield "-- as you sent it"
+                asked = True
             yield f"\\set {name} {_set_value(examples.get(name, ''))}"
 
 

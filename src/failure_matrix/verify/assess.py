@@ -48,6 +48,7 @@ class Assessment:
     wrong: str | None = None
     note: str | None = None
     ruins: str | None = None  # "state id" that must be empty and would not be, or "invariant id"
+    said: str | None = None  # what the record says of a refusal, where the action asks it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,6 +140,7 @@ def _record(
         to=tuple(dict.fromkeys([*own, *tally.to.get(assessment.outcome, ())])),
         rows=assessment.rows,
         sqlstate=assessment.sqlstate,
+        answers=tuple(tally.said),
         tries=tally.tries,
         verdict=verdict,
         because=because,

@@ -18,6 +18,7 @@ from failure_matrix.evidence.records import (
     Failure,
     GuardRecord,
     InvariantRecord,
+    MechanismRecord,
     MoveRecord,
     ObservationRecord,
     PopulationRecord,
@@ -28,7 +29,7 @@ from failure_matrix.evidence.records import (
     Verdict,
     Witness,
 )
-from failure_matrix.evidence.rollup import by_state, numbered, who, worst_of
+from failure_matrix.evidence.rollup import by_state, mechanisms, numbered, who, worst_of
 from failure_matrix.verify import witnesses
 from failure_matrix.verify.cells import cells
 from failure_matrix.verify.sweep import Sweep
@@ -37,6 +38,7 @@ from failure_matrix.verify.waiving import Judged, Waiving
 Judgeable = TypeVar(
     "Judgeable",
     ScenarioRecord, CellRecord, GuardRecord, PopulationRecord, ObservationRecord, InvariantRecord,
+    MechanismRecord,
 )  # fmt: skip
 
 QUICK = "sweep and guards were left out"
@@ -65,6 +67,7 @@ def conclude(
         postgresql=PostgreSQL(major=major),
         verdict=Verdict.VERIFIED,
         scenarios=conclusion.scenarios,
+        mechanisms=conclusion.mechanisms,
         states=conclusion.states,
         moves=conclusion.moves,
         cells=conclusion.cells,
@@ -90,6 +93,9 @@ class Conclusion:
         self._moved = witnesses.moved(catalogue, seen.scenarios)
         self._reached = witnesses.reached(catalogue, seen.scenarios)
         self.scenarios = tuple(self._judged(f"scenario {record.id}", record) for record in seen.scenarios)
+        self.mechanisms = tuple(
+            self._judged(f"mechanism {record.id}", record) for record in mechanisms(catalogue, self.scenarios)
+        )
         self._failures = list(self._all_failures())
         self._ruined = self._all_ruins()
         self.moves = tuple(self._move(key, found) for key, found in self._moved.items())

@@ -140,6 +140,10 @@ def _trials_of_deeds(catalogue: Catalogue) -> Iterator[Trial]:
             asked = statement(Sql(text=f"{_head(catalogue)}SELECT (\n{action.requires.text}\n) IS TRUE"))
             values = {**_samples_of_looks(catalogue), **brought[id]}
             yield Trial(path=("actions", id, "requires"), statement=asked, samples=values)
+        if action.refusal.ask is not None:
+            asked = statement(Sql(text=f"{_head(catalogue)}SELECT * FROM (\n{action.refusal.ask.text}\n) AS asked"))
+            values = {**_samples_of_looks(catalogue), **brought[id]}
+            yield Trial(path=("actions", id, "refusal", "ask"), statement=asked, samples=values)
 
 
 def _invariant_trials(catalogue: Catalogue) -> Iterator[Trial]:

@@ -181,6 +181,13 @@ class Court:
         """The expected states as one session sees them."""
         yield from self._standing(self.step.seen_by[session], standing, "seen-by", "seen_by", session)
 
+    def seen_absent(self, session: str) -> Iterator[tuple[str, KeyText]]:
+        """The keys that a session is expected not to see."""
+        for subject, keys in self.step.seen_by[session].items():
+            for key, state in keys.items():
+                if substitute(state, self.kept) == ABSENT:
+                    yield subject, key_text(key, self.kept)
+
     def _standing(self, expected: Expected, standing: Standing, kind: FailureKind, *path: str) -> Iterator[Failure]:
         for subject, keys in expected.items():
             for key, state in keys.items():

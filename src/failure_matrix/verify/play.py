@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failure_matrix.catalogue.model import Catalogue, Place, Scalar
+from failure_matrix.catalogue.model import ABSENT, Catalogue, Place, Scalar
 from failure_matrix.database.answers import Answer, ServerError
 from failure_matrix.database.classify import Situation
 from failure_matrix.evidence.records import Failure, FailureKind
@@ -222,7 +222,7 @@ class Play:
                 self._fail(entry, "could-not-look", observed, f"a look by {session}", observed)
                 continue
             view = self._looker.seen(situation, self.standing)
-            entry.seen_by[session] = view
+            entry.seen_by[session] = {**dict.fromkeys(court.seen_absent(session), ABSENT), **view}
             entry.changes += self._ledger.saw(session, self._looker.unseen(view), self.standing)
             entry.failures += court.seen_by(session, view)
 

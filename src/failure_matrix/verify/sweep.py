@@ -181,6 +181,12 @@ class _Visit:
         if self._locked and _waited(self._catalogue.actions[asked.action], tried):
             return Assessment(outcome=Outcome.NOT_TRIED, note="it waits for a lock that a session holds")
         found = self._assessor.assess(asked.action, caller, asked.state, asked.row[1], sources, tried)
+        if found.outcome is Outcome.REFUSED and found.wrong is None:
+            try:
+                said = self._tries.said(asked.action, sources)
+            except NoAnswer as why:
+                return replace(found, wrong=self._told(str(why), sources, tried))
+            return found if said is None else replace(found, said=self._told(said, sources, tried))
         return found if found.wrong is None else replace(found, wrong=self._told(found.wrong, sources, tried))
 
     def _told(self, wrong: str, sources: Mapping[str, Scalar], tried: Try) -> str:

@@ -15,6 +15,7 @@ class Tally:
     tries: int = 0
     first: dict[Outcome, tuple[Assessment, Witness]] = field(default_factory=dict)
     to: dict[Outcome, dict[str, None]] = field(default_factory=dict)  # the states that each outcome led to, in order
+    said: dict[str, None] = field(default_factory=dict)  # what the record said of refusals, in order
     most_rows: int = 0  # that one try affected or returned
     bad: tuple[Assessment, Witness] | None = None
 
@@ -24,5 +25,7 @@ class Tally:
         self.first.setdefault(assessment.outcome, (assessment, witness))
         if assessment.to is not None:
             self.to.setdefault(assessment.outcome, {})[assessment.to] = None
+        if assessment.said is not None:
+            self.said[assessment.said] = None
         if assessment.wrong is not None and self.bad is None:
             self.bad = (assessment, witness)

@@ -29,7 +29,7 @@ Sources = Mapping[str, Scalar]  # what a try's parameters are bound to
 Found = Result | ServerError | None
 
 _AT_ONCE = 16  # tries in one round trip
-_BEGIN = Request(text="BEGIN")
+_BEGIN, _READ_ONLY = Request(text="BEGIN"), Request(text="BEGIN READ ONLY")
 _HURRY = Request(text="SET LOCAL lock_timeout = '50ms'")  # a session at rest can hold an advisory lock for ever
 _IMMEDIATE = Request(text="SET CONSTRAINTS ALL IMMEDIATE")  # what the commit would refuse is refused
 _NO_DUTY = Request(text="SELECT true")
@@ -113,6 +113,26 @@ class Tries:
             except ServerError as error:  # the connection is lost
                 raise NoAnswer("it ends the backend that runs it, so it cannot be tried and rolled back") from error
         return self._known[key]
+
+    def said(self, id: str, sources: Sources) -> str | None:
+        """What the record says of a refusal, None where the action does not ask it. Raises NoAnswer.
+
+        A refusal changes nothing, so it is asked as things stand.
+        """
+        ask = self._catalogue.actions[id].refusal.ask
+        if ask is None:
+            return None
+        asked = with_stores(self._catalogue, f"SELECT * FROM (\n{ask.text}\n) AS asked")
+        request = _request(asked, {**self._stores, **self._sources(sources)})
+        try:
+            *_, found, _ = self._connection.together([_READ_ONLY, request], [_ROLLBACK])
+        except ServerError as error:  # the connection is lost
+            raise NoAnswer("asking the record after a refusal ends the backend that asks") from error
+        if not isinstance(found, Result):
+            raise NoAnswer(f"the record cannot be asked after a refusal: {found or 'it was not reached'}")
+        if len(found.rows) > 1:
+            raise NoAnswer(f"asked after a refusal, the record gives {len(found.rows)} rows, and an answer is one")
+        return ", ".join(value or "null" for value in found.rows[0]) if found.rows else "no row"
 
     def _key(self, id: str, sources: Sources) -> tuple[object, ...]:
         return (id, *[sources[name] for name in self.needs(id)])

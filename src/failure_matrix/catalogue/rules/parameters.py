@@ -177,6 +177,8 @@ def _known_at(look: Look, trail: Trail) -> set[str] | None:
         case ("states", name, "observe", *_):
             subject = look.catalogue.subjects.get(look.catalogue.states[name].subject)
             return {NOW, *subject.key, *subject.offers} if subject else None
+        case ("actions", name, "refusal", "ask", *_):
+            return {NOW, *_names_of(look.catalogue.actions[name])}
         case ("subjects" | "states" | "invariants", *_) | ("events", _, "at"):
             return {NOW}
         case _:

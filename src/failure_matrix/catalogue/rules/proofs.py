@@ -75,6 +75,7 @@ def waived_things(look: Look) -> Iterator[Finding]:
 
 _WAIVED: dict[str, tuple[tuple[str, ...], ...]] = {  # kind -> where each word after it is an id; () is anything
     "scenario": (("scenarios",),),
+    "mechanism": (("mechanisms",),),
     "state": (("states",),),
     "move": (("states",), ("actions", "events"), ("states",)),
     "cell": (("states",), ("actions",), ("callers",)),

@@ -207,6 +207,9 @@ def _sessions_of_step(look: Look, trail: Trail, step: Step) -> Iterator[Referenc
 
 
 def _of_the_rest(look: Look, names: _Names) -> Iterator[Reference]:
+    for name, mechanism in look.catalogue.mechanisms.items():
+        for number, scenario in enumerate(mechanism.scenarios):
+            yield from names.to("scenario", ("mechanisms", name, "scenarios", number), scenario, "is shown by")
     for name, exercise in look.catalogue.exercises.items():
         yield from names.to("owner", ("exercises", name, "owner"), exercise.owner, "is owned by")
         yield from names.to("scenario", ("exercises", name, "scenario"), exercise.scenario, "is answered by")

@@ -14,8 +14,13 @@ from failure_matrix.site.views.scenario import scenario_standing
 from failure_matrix.site.words import Badge, Part, Phrase, Quiet, count, join, prose, say
 
 
-def scenario_list(book: Book) -> Section:
-    """Every scenario, in the author's order."""
+def scenario_lists(book: Book) -> tuple[Section, ...]:
+    """The mechanisms, where there are some, then every scenario in the author's order."""
+    known = mechanisms(book)
+    return (known, _scenarios(book, "All scenarios")) if known else (_scenarios(book, "Scenarios"),)
+
+
+def _scenarios(book: Book, title: str) -> Section:
     rows = tuple(
         TableRow(
             cells=cells(
@@ -31,13 +36,34 @@ def scenario_list(book: Book) -> Section:
     proven = sum(row.verdict is Verdict.VERIFIED for row in rows)
     table = Table(caption="Scenarios", columns=("Scenario", "Verdict", "Steps", "Orders"), rows=rows)
     return Section(
-        title="Scenarios",
+        title=title,
         anchor="scenarios",
         text=say(
             f"{count(len(rows), 'scenario')}, {proven:,} of them verified. Each ran on a live PostgreSQL, step by step."
         ),
         table=table if rows else None,
     )
+
+
+def mechanisms(book: Book) -> Section | None:
+    """What the whole relies on, by number and name, with the scenarios that show it."""
+    rows = []
+    for number, (id, noun) in enumerate(book.catalogue.mechanisms.items(), 1):
+        shown = join((to_scenario(book, each) for each in noun.scenarios), ", ")
+        standing = of_item(book, f"mechanism {id}", *book.mechanism(id))
+        rows.append(
+            TableRow(
+                cells=cells(f"{number}", prose(noun.title), standing.badge, shown),
+                anchor=f"mechanism.{id}",
+                verdict=standing.verdict,
+            )
+        )
+    if not rows:
+        return None
+    table = Table(caption="Mechanisms", columns=("#", "Mechanism", "Verdict", "Shown by"), rows=tuple(rows))
+    proven = sum(row.verdict is Verdict.VERIFIED for row in rows)
+    text = say(f"{count(len(rows), 'mechanism')}, {proven:,} verified: each is as good as the worst of its scenarios.")
+    return Section(title="Mechanisms", anchor="mechanisms", text=text, table=table)
 
 
 def _orders(book: Book, id: str) -> str:
@@ -54,6 +80,7 @@ def coverage(book: Book) -> tuple[Section, ...]:
         _doubts("States not proven", "states", _state_doubts(book)),
         _doubts("Moves not proven", "moves", _move_doubts(book)),
         _doubts("Scenarios not proven", "scenarios", _scenario_doubts(book)),
+        _doubts("Mechanisms not proven", "mechanisms", _mechanism_doubts(book)),
         _doubts("Cells not proven", "cells", cell_doubts(book)),
         _doubts("Guards not proven", "guards", guard_doubts(book)),
         _doubts("Observations not proven", "observations", observation_doubts(book)),
@@ -72,6 +99,7 @@ def _counts(book: Book) -> Section:
         ("States", [book.state(id).verdict for id in book.catalogue.states]),
         ("Moves", [move.verdict for move in book.moves]),
         ("Scenarios", [book.scenario_verdict(id) for id in book.catalogue.scenarios]),
+        ("Mechanisms", [book.mechanism(id)[0] for id in book.catalogue.mechanisms]),
         ("Cells", [cell.verdict for cell in book.evidence.cells]),
         ("Guards", [each.verdict for each in book.evidence.guards if each.verdict and each.part != "assignment"]),
         ("Population probes", [each.verdict for each in book.evidence.population]),
@@ -136,6 +164,13 @@ def _scenario_doubts(book: Book) -> Iterable[TableRow]:
         standing = scenario_standing(book, id)
         if not standing.verified:
             yield _doubt(say(to_scenario(book, id, prose(noun.title))), standing)
+
+
+def _mechanism_doubts(book: Book) -> Iterable[TableRow]:
+    for id, noun in book.catalogue.mechanisms.items():
+        standing = of_item(book, f"mechanism {id}", *book.mechanism(id))
+        if not standing.verified:
+            yield _doubt(say(prose(noun.title)), standing)
 
 
 def _doubt(what: Phrase, standing: Standing) -> TableRow:

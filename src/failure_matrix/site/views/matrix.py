@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import State
 from failure_matrix.evidence.records import Verdict, worst
-from failure_matrix.site.book import COVERAGE, Book, state_page, to_owner, to_state
+from failure_matrix.site.book import COVERAGE, SCENARIOS, Book, state_page, to_owner, to_state
 from failure_matrix.site.probes import Probe, explain_line, subject_probe
 from failure_matrix.site.standing import Standing, of_state
 from failure_matrix.site.views.facts import Fact, facts
@@ -16,6 +16,7 @@ from failure_matrix.site.views.permits import WIDTH, May, may
 from failure_matrix.site.words import (
     Cell,
     Link,
+    Part,
     Phrase,
     Target,
     clip,
@@ -196,8 +197,12 @@ def _headline(book: Book, rows: tuple[MatrixRow, ...]) -> Headline:
 
 
 def _proof(book: Book) -> Phrase:
-    scenarios = count(len(book.catalogue.scenarios), "scenario")
-    return say("Shown by ", Link(scenarios, Target("scenarios")), f" on PostgreSQL {book.evidence.postgresql.major}.")
+    scenarios = Link(count(len(book.catalogue.scenarios), "scenario"), Target(SCENARIOS))
+    mechanisms = len(book.catalogue.mechanisms)
+    named: list[Part] = (
+        [Link(count(mechanisms, "mechanism"), Target(SCENARIOS, "mechanisms")), " by "] if mechanisms else []
+    )
+    return say("Shown: ", *named, scenarios, f" on PostgreSQL {book.evidence.postgresql.major}.")
 
 
 def _named(verdict: Verdict, rows: list[MatrixRow]) -> Phrase:
@@ -213,6 +218,7 @@ def _other_doubts(book: Book) -> list[tuple[Verdict, str, str]]:
     kinds: tuple[tuple[str, str, Iterable[Verdict | None]], ...] = (
         ("move", "moves", (move.verdict for move in book.moves)),
         ("scenario", "scenarios", (book.scenario_verdict(id) for id in book.catalogue.scenarios)),
+        ("mechanism", "mechanisms", (book.mechanism(id)[0] for id in book.catalogue.mechanisms)),
         ("cell", "cells", (each.verdict for each in evidence.cells)),
         ("guard", "guards", guards),
         ("population probe", "population", (each.verdict for each in evidence.population)),

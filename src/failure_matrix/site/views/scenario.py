@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import Scenario
 from failure_matrix.evidence.records import Failure, ScenarioRecord, Verdict
-from failure_matrix.site.book import Book, to_scenario
+from failure_matrix.site.book import SCENARIOS, Book, to_scenario
 from failure_matrix.site.replay import Replay, replay
 from failure_matrix.site.standing import Standing, of_item, partly
 from failure_matrix.site.views.steps import failure_words
@@ -90,7 +90,7 @@ def _head(book: Book, id: str, noun: Scenario, record: ScenarioRecord | None) ->
         failures=tuple(failure_words(each) for each in record.failures) if record else (),
         shows=tuple(map(prose, noun.shows)),
         does_not_show=tuple(map(prose, noun.does_not_show)),
-        setting=_setting(book, noun, record),
+        setting=_setting(book, id, noun, record),
     )
 
 
@@ -99,13 +99,17 @@ def _stopped(record: ScenarioRecord) -> Phrase:
         if step.failures:
             first: Failure = step.failures[0]
             link = Link(f"step {step.number}", Target("", f"step-{step.number}"))
-            return say(Strong("Broken at "), link, ": ", failure_words(first))
+            blind = step.verdict is Verdict.INCOMPLETE
+            return say(Strong("Could not look at " if blind else "Broken at "), link, ": ", failure_words(first))
     return say()
 
 
-def _setting(book: Book, noun: Scenario, record: ScenarioRecord | None) -> Phrase:
+def _setting(book: Book, id: str, noun: Scenario, record: ScenarioRecord | None) -> Phrase:
     """Who takes part, where it begins, by what clock, in how many orders."""
-    found: list[Phrase] = []
+    found: list[Phrase] = [
+        say(Link(f"Mechanism {number}", Target(SCENARIOS, "mechanisms")), f": {title}. ")
+        for number, title in book.shows.get(id, ())
+    ]
     if noun.after:
         found.append(say("Begins where ", to_scenario(book, noun.after), " ended. "))
     acting = {step.in_ for step in noun.steps}
@@ -118,6 +122,8 @@ def _setting(book: Book, noun: Scenario, record: ScenarioRecord | None) -> Phras
     found.append(say(f"Clock: {book.catalogue.settings.clock}. "))
     if record:
         orders = record.orders
+        if noun.orders == "listed":
+            return say(*found)
         left = f", {orders.impossible:,} impossible" if orders.impossible else ""
         left += f", {orders.skipped:,} left out" if orders.skipped else ""
         found.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import Observation, State
@@ -51,6 +52,7 @@ class StateSigns:
     queries: tuple[Probe, ...]
     look_alikes: Table | None
     refusals: Table | None
+    asks: tuple[Probe, ...]  # of the record, after a refusal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +137,7 @@ def _signs(book: Book, id: str, noun: State) -> StateSigns:
         queries=tuple(queries),
         look_alikes=_look_alikes(book, id, noun),
         refusals=_refusals(book, id),
+        asks=tuple(_asks(book, id)),
     )
 
 
@@ -173,6 +176,15 @@ def _refusals(book: Book, id: str) -> Table | None:
     )
     columns = ("It was refused", "and you find this state: it means")
     return Table(caption="What a refusal means here", columns=columns, rows=rows) if rows else None
+
+
+def _asks(book: Book, id: str) -> Iterator[Probe]:
+    """What to ask the record when one of the actions was refused, or did not answer."""
+    for name, _ in book.refusals_in.get(id, ()):
+        action = book.catalogue.actions[name]
+        if action.refusal.ask is not None:
+            label = f"{prose(action.title)} was refused, or did not answer: ask the record"
+            yield observation_probe(book, action.refusal.ask, action.subject, label)
 
 
 def _moves(book: Book, id: str) -> StateMoves | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from failure_matrix.catalogue.model import ABSENT
 from failure_matrix.catalogue.sql import Kind, tokens
 from failure_matrix.evidence.records import Change, Failure, Seen, StepRecord
 from failure_matrix.site.book import Book, to_state
@@ -27,6 +28,7 @@ from failure_matrix.site.words import (
 )
 
 MOST_KEYS = 6  # lines of the committed column
+MOST_OF_A_ROW = 140  # characters of one row that a step returned
 
 
 def joined(does: Phrase, shows: Iterable[Phrase]) -> Cell:
@@ -34,7 +36,8 @@ def joined(does: Phrase, shows: Iterable[Phrase]) -> Cell:
     return (say(does, " → ", found) if found else does,)
 
 
-def does(step: StepRecord, clock: str) -> Phrase:
+def does(step: StepRecord, clock: str, file: str = "") -> Phrase:
+    """What a step does; SQL that stands in a file goes by the file's name."""
     match step.verb:
         case "do" | "event":
             effect = (
@@ -44,7 +47,7 @@ def does(step: StepRecord, clock: str) -> Phrase:
             )
             return say(f"{step.verb} ", Code(step.name or ""), Quiet(effect) if effect else "")
         case "sql":
-            return say("sql ", Code(clip(_uncommented(step.text) or "nothing", 80)))
+            return say("sql ", Code(clip(prose(file), 80) if file else clip(_uncommented(step.text) or "nothing", 80)))
         case "at":
             by = list(dict.fromkeys(by for change in step.moves for by in change.by))
             events = f", event {enumerated(by)}" if by else ""
@@ -61,7 +64,7 @@ def _uncommented(sql: str) -> str:
 
 def given_values(step: StepRecord) -> Cell:
     pairs = [f"{name} {value(given, 24)}" for name, given in step.with_.items()]
-    return line(Quiet(fitting(pairs, 90, "value"))) if pairs and step.verb == "do" else ()
+    return line(Quiet(fitting(pairs, 90, "value"))) if pairs and step.verb in ("do", "sql") else ()
 
 
 def shows(step: StepRecord) -> Iterable[Phrase]:
@@ -91,8 +94,9 @@ def _rows(step: StepRecord) -> str:
     """The first rows of an answer, as text."""
     if not step.returns or not step.returns.rows or not step.returns.columns:
         return ""
+    width = max(40, MOST_OF_A_ROW // len(step.returns.columns))
     rows = [
-        ", ".join(f"{column} {value(each, 40)}" for column, each in zip(step.returns.columns, row, strict=False))
+        ", ".join(f"{column} {value(each, width)}" for column, each in zip(step.returns.columns, row, strict=False))
         for row in step.returns.rows[:2]
     ]
     more = f"; and {len(step.returns.rows) - 2} more" if len(step.returns.rows) > 2 else ""
@@ -103,7 +107,10 @@ def alone(book: Book, step: StepRecord) -> Iterable[Phrase]:
     """What only one session sees: after the step, in its own transaction."""
     for session, seen in step.seen_by.items():
         for each in seen:
-            yield say(Quiet(f"{session} sees {_key(each.subject, each.key)} "), to_state(book, each.state))
+            if each.state == ABSENT:
+                yield say(Quiet(f"{session} sees no {_key(each.subject, each.key)}"))
+            else:
+                yield say(Quiet(f"{session} sees {_key(each.subject, each.key)} "), to_state(book, each.state))
     for change in step.moves:
         if change.session is not None and change.session not in step.seen_by:
             yield say(

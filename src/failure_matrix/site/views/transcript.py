@@ -50,7 +50,7 @@ class Transcript:
 
 def transcript(book: Book, noun: Scenario, record: ScenarioRecord) -> Transcript:
     """The steps as they are listed."""
-    grid = _Grid(book, record.steps, {**book.catalogue.sessions, **noun.sessions}, "step")
+    grid = _Grid(book, noun, record.steps, {**book.catalogue.sessions, **noun.sessions}, "step")
     return Transcript(
         caption=f"Steps of {record.id}",
         sessions=grid.sessions,
@@ -61,7 +61,7 @@ def transcript(book: Book, noun: Scenario, record: ScenarioRecord) -> Transcript
 
 def order_transcript(book: Book, noun: Scenario, record: OrderRecord, name: str) -> Transcript:
     """The same steps in another order; ``name`` begins the ids of its rows."""
-    grid = _Grid(book, record.steps, {**book.catalogue.sessions, **noun.sessions}, name)
+    grid = _Grid(book, noun, record.steps, {**book.catalogue.sessions, **noun.sessions}, name)
     return Transcript(caption=f"Steps in the order {name}", sessions=grid.sessions, rows=tuple(grid.rows()), not_run="")
 
 
@@ -69,8 +69,9 @@ class _Grid:
     """Lays steps out in columns; what waits holds its column until its release."""
 
     def __init__(
-        self, book: Book, taken: Sequence[StepRecord], titles: Mapping[str, SessionSetup], anchor: str
+        self, book: Book, noun: Scenario, taken: Sequence[StepRecord], titles: Mapping[str, SessionSetup], anchor: str
     ) -> None:
+        self._files = {number: step.sql.origin or "" for number, step in enumerate(noun.steps, 1) if step.sql}
         acting = {step.in_ for step in taken if step.in_ is not None}
         self._book = book
         self._steps = taken
@@ -78,6 +79,9 @@ class _Grid:
         self._place = {step.number: place for place, step in enumerate(taken)}
         self._names = (*(name for name in titles if name in acting), *sorted(acting - titles.keys()))
         self.sessions = tuple((name, prose(titles[name].title or "") if name in titles else "") for name in self._names)
+
+    def _does(self, step: StepRecord, clock: str) -> Phrase:
+        return steps.does(step, clock, self._files.get(step.number, ""))
 
     def given(self, committed: Cell) -> GridRow:
         cells = (GridCell(kind="band", session=0, lines=(say(Strong("given")),), columns=len(self._names)),)
@@ -109,7 +113,7 @@ class _Grid:
         committed = steps.committed(self._book, step)
         if step.in_ is None:
             cells = self._band(step, covered, clock)
-            committed = committed if cells else (steps.does(step, clock), *committed)
+            committed = committed if cells else (self._does(step, clock), *committed)
         else:
             column = self._names.index(step.in_)
             cells = tuple(
@@ -125,8 +129,10 @@ class _Grid:
             committed=committed,
             verdict=step.verdict,
             session=step.in_ or "",
-            does=steps.does(step, clock),
-            shows=join((*steps.shows(step), *map(steps.failure_words, step.failures)), "; "),
+            does=self._does(step, clock),
+            shows=join(
+                (*steps.shows(step), *steps.alone(self._book, step), *map(steps.failure_words, step.failures)), "; "
+            ),
         )
 
     def _released(self, step: StepRecord) -> int | None:
@@ -135,7 +141,7 @@ class _Grid:
         return place if step.waits and place is not None and place > self._place[step.number] else None
 
     def _cell(self, step: StepRecord, column: int, clock: str) -> GridCell:
-        does, values = steps.does(step, clock), steps.given_values(step)
+        does, values = self._does(step, clock), steps.given_values(step)
         after = (*steps.alone(self._book, step), *map(steps.failure_words, step.failures))
         last = self._released(step)
         if last is None:
@@ -155,7 +161,7 @@ class _Grid:
         """A step of the world, across every column that does not wait; none where all do."""
         free = [column for column in range(len(self._names)) if column not in covered]
         lines: Cell = (
-            *steps.joined(steps.does(step, clock), steps.shows(step)),
+            *steps.joined(self._does(step, clock), steps.shows(step)),
             *map(steps.failure_words, step.failures),
         )
         cells: list[GridCell] = []

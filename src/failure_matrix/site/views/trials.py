@@ -180,13 +180,15 @@ def _wrong(book: Book, cell: CellRecord) -> list[Part]:
 
 def _quiet(book: Book, records: Sequence[CellRecord], *, whole: bool) -> Iterator[Phrase]:
     """What is the same and as it should be, in one line an outcome."""
-    groups: dict[tuple[Outcome, str | None, Verdict | None], list[CellRecord]] = {}
+    groups: dict[tuple[Outcome, str | None, Verdict | None, tuple[str, ...]], list[CellRecord]] = {}
     for cell in records:
         reason = cell.because if cell.observed is Outcome.NOT_TRIED or _is_wrong(cell) else None
-        groups.setdefault((cell.observed, reason, cell.verdict), []).append(cell)
-    for (outcome, reason, _), group in groups.items():
+        answers = cell.answers if cell.observed is Outcome.REFUSED else ()
+        groups.setdefault((cell.observed, reason, cell.verdict, answers), []).append(cell)
+    for (outcome, reason, _, answers), group in groups.items():
         who = "" if whole and len(groups) == 1 else f"{_who(group, 0)}: "
         words = f"{who}{_WORDS[outcome]}" + (f": {prose(reason)}" if reason and not _is_wrong(group[0]) else "")
+        words += f"; the record answers: {' / '.join(map(prose, answers))}" if answers else ""
         yield say(Quiet(words), *_wrong(book, group[0]))
 
 
