@@ -12,7 +12,7 @@ import pytest
 
 from failure_matrix.catalogue.findings import CatalogueInvalid, Finding, Severity
 from failure_matrix.catalogue.load import load
-from failure_matrix.catalogue.model import Catalogue, Refusal, Sql
+from failure_matrix.catalogue.model import Caller, Catalogue, Refusal, Sql
 from failure_matrix.catalogue.rules import check
 
 Examine = Callable[..., tuple[Finding, ...]]
@@ -125,7 +125,7 @@ def test_values_keep_what_was_written(tmp_path: Path) -> None:
               - {in: 1st, sql: SELECT 1, results: [[[1]], 3, null], waits: maybe, limit: 0.5}
         """.replace("42e01", "42E01"),
     )
-    some = catalogue.callers["some"]
+    some = catalogue.callers["some"].gives
     assert some == {"1": 16, "yes": "yes", "day": "2027-01-31", "price": Decimal("1.50"), "none": None, "on": True}
     first, clock, third, fourth = catalogue.scenarios["one"].steps
     assert first.error is not None
@@ -200,12 +200,11 @@ def test_callers_are_sql_or_constants(tmp_path: Path) -> None:
           d: {}
         """,
     )
-    callers = catalogue.callers
-    assert callers == {
-        "a": Sql(text="SELECT 1 AS epoch"),
-        "b": {"text": "hello"},
-        "c": Sql(text="SELECT 1", params="none"),
-        "d": {},
+    assert catalogue.callers == {
+        "a": Caller(sql=Sql(text="SELECT 1 AS epoch")),
+        "b": Caller(gives={"text": "hello"}),
+        "c": Caller(sql=Sql(text="SELECT 1", params="none")),
+        "d": Caller(),
     }
 
 
@@ -221,7 +220,25 @@ def test_a_refusal_means_one_thing_or_one_for_each_state(tmp_path: Path) -> None
 
 def test_an_alias_is_read_where_it_stands(tmp_path: Path) -> None:
     catalogue = read(tmp_path, "callers:\n  a: &a {owner: A, epoch: 1}\n  b: *a\n")
-    assert catalogue.callers["a"] == catalogue.callers["b"] == {"owner": "A", "epoch": 1}
+    assert catalogue.callers["a"] == catalogue.callers["b"] == Caller(gives={"owner": "A", "epoch": 1})
+
+
+def test_a_caller_is_bare_or_written_out(tmp_path: Path) -> None:
+    text = """
+        callers:
+          bare: SELECT 1 AS epoch
+          constants: {title: worker}
+          titled: {title: The holder, sql: SELECT 1 AS epoch}
+          nothing: {title: A visitor, gives: {}}
+    """
+    catalogue = read(tmp_path, text)
+    epoch = Sql(text="SELECT 1 AS epoch")
+    assert catalogue.callers == {
+        "bare": Caller(sql=epoch),
+        "constants": Caller(gives={"title": "worker"}),
+        "titled": Caller(title="The holder", sql=epoch),
+        "nothing": Caller(title="A visitor"),
+    }
 
 
 def test_all_findings_of_all_files_come_at_once(examine: Examine) -> None:

@@ -186,4 +186,4 @@ def test_a_state_that_the_evidence_does_not_know_is_not_shown_as_proven() -> Non
 
 def test_all_verified_says_so() -> None:
     text = render(builders.catalogue(), builders.all_verified())["index.md"].decode()
-    assert "**Every row here is proven.** Shown by [2 scenarios](scenarios.md) on PostgreSQL 18." in text
+    assert "**Every row here is proven.** Shown: [2 scenarios](scenarios.md) on PostgreSQL 18." in text

@@ -47,7 +47,7 @@ def found(stage: Stage, queue: str) -> dict[str, Finding]:
         ("states mistyped when", "sql-rejected", 'ERROR 22P02: invalid input syntax for type integer: "soon"'),
         ("states wrongly-observed observe 0 sql", "unknown-relation", 'ERROR 42P01: relation "jobs" does not exist'),
         ("states wrongly-observed retention cost", "unknown-column", 'ERROR 42703: column "bytes" does not exist'),
-        ("callers nobody", "unknown-column", 'ERROR 42703: column "nobody" does not exist'),
+        ("callers nobody sql", "unknown-column", 'ERROR 42703: column "nobody" does not exist'),
         ("actions unknown-function sql", "unknown-function", "ERROR 42883: function shrink(unknown) does not exist"),
         ("actions two-types sql", "untyped-parameter", "ERROR 42P08: inconsistent types deduced for parameter :it"),
         (

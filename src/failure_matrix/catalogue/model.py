@@ -216,7 +216,12 @@ class Event(Noun):
     about: Text | None = None
 
 
-Caller = Sql | dict[str, Scalar]  # SQL giving one row, or constants
+class Caller(Noun):
+    """Who tries an action: SQL whose one row binds parameters, or constants. A catalogue may write either bare."""
+
+    title: Text | None = None
+    sql: Sql | None = None
+    gives: dict[str, Scalar] = {}
 
 
 class SessionSetup(Noun):

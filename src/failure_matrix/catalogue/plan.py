@@ -27,7 +27,7 @@ from failure_matrix.catalogue.shapes import EitherShape, Field, ListShape, MapSh
 from failure_matrix.catalogue.special import CallerShape, ErrorShape, GivenShape, MeansShape, SqlShape
 
 _AS_WRITTEN = ("error", "at", "sqlstate")  # keys whose values are taken as they stand
-_SCALAR, _KEY, _CALLER = (frozenset(get_args(union)) for union in (Scalar, Key, Caller))
+_SCALAR, _KEY = (frozenset(get_args(union)) for union in (Scalar, Key))
 
 
 @cache
@@ -79,6 +79,8 @@ _PLAIN: dict[Any, Shape] = {
 def _noun(annotation: Any, written: bool) -> Shape:
     if annotation is Sql:
         return SqlShape(written=written)
+    if annotation is Caller:
+        return CallerShape(NounShape(lambda: fields(Caller)))
     if annotation is Given:
         return GivenShape()
     if annotation is str:
@@ -114,8 +116,6 @@ def _either(branches: tuple[Any, ...], written: bool) -> Shape:
         return ScalarShape()
     if some == _KEY:
         return KeyShape()
-    if some == _CALLER:
-        return CallerShape()
     rest = [branch for branch in branches if branch is not type(None)]
     shapes = [shape_of(branch, written=written) for branch in rest]
     nothing = [NOTHING] if len(rest) < len(branches) else []

@@ -132,19 +132,27 @@ _CONSTANTS = MapShape(NameShape(), ScalarShape())
 
 @dataclass(frozen=True, slots=True)
 class CallerShape:
-    """A caller: SQL that gives one row, or constants."""
+    """A caller: SQL that gives one row, or constants; with a title where it is written out."""
 
+    whole: NounShape
     expects: str = "SQL or constants"
 
     def takes(self, node: Node) -> bool:
         return isinstance(node, Pairs) or SqlText().takes(node)
 
     def read(self, reading: Reading, node: Node, path: Trail) -> Any:
+        if isinstance(node, Pairs) and any(isinstance(key, Word) and key.text in _WRITTEN_OUT for key, _ in node.pairs):
+            return self.whole.read(reading, node, path)
         if isinstance(node, Pairs) and not _names_sql(node):
-            return _CONSTANTS.read(reading, node, path)
+            constants = _CONSTANTS.read(reading, node, path)
+            return INVALID if constants is INVALID else {"gives": constants}
         if isinstance(node, Items):
             return reading.wrong(node, path, self.expects)
-        return SqlShape().read(reading, node, path)
+        sql = SqlShape().read(reading, node, path)
+        return INVALID if sql is INVALID else {"sql": sql}
+
+
+_WRITTEN_OUT = ("sql", "gives")  # a mapping with one of these keys is a caller and not its constants
 
 
 @dataclass(frozen=True, slots=True)

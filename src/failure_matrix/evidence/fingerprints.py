@@ -142,7 +142,7 @@ class Fingerprints:
                     found |= identifiers(self._catalogue.subjects[state.subject].from_.text)
                 case "caller":
                     caller = self._catalogue.callers[id]
-                    found |= identifiers(caller.text) if isinstance(caller, Sql) else frozenset()
+                    found |= identifiers(caller.sql.text) if caller.sql is not None else frozenset()
                 case "invariant":
                     found |= identifiers(self._catalogue.invariants[id].sql.text)
                 case "subject":

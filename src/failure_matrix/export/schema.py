@@ -89,7 +89,7 @@ def _special(shape: Shape) -> Schema:
         case special.ErrorShape():
             return {"anyOf": [{"type": ["string", "number"]}, _of(shape.whole)]}
         case special.CallerShape():
-            return {"anyOf": [_SQL, {"type": "object", "additionalProperties": _SCALAR}]}
+            return {"anyOf": [_SQL, _of(shape.whole), {"type": "object", "additionalProperties": _SCALAR}]}
         case special.MeansShape():
             return {"anyOf": [{"type": "string", "minLength": 1}, _map(shape.by_state)]}
         case special.GivenShape():

@@ -163,9 +163,9 @@ def _values(catalogue: Catalogue, step: Step, noun: Action | Event | None) -> Ma
     caller: Mapping[str, Scalar] = {}
     if step.as_ is not None:
         found = catalogue.callers[step.as_]
-        if isinstance(found, Sql):
+        if found.sql is not None:
             raise CannotExport(f"as {step.as_}: what the caller binds is known only when it runs")
-        caller = found
+        caller = found.gives
     usual = noun.with_ if noun is not None and step.sql is None else {}
     values = {**usual, **caller, **step.with_}
     kept = [str(value) for value in values.values() if isinstance(value, str) and "$" in value.replace("$$", "")]

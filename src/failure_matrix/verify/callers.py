@@ -24,11 +24,11 @@ def call(catalogue: Catalogue, step: Step, world: World, kept: Kept) -> Values:
     own = {name: substitute(value, kept) for name, value in step.with_.items()}
     offers = _offers(catalogue, action.subject, world, own) if action else {}
     caller = catalogue.callers[step.as_]
-    if not isinstance(caller, Sql):
-        return {**caller, **offers}
+    if caller.sql is None:
+        return {**caller.gives, **offers}
     with_items = store_relations(catalogue.stores)
     head = f"WITH {', '.join(with_items)} " if with_items else ""
-    asked = statement(Sql(text=f"{head}SELECT * FROM (\n{caller.text}\n) AS caller"))
+    asked = statement(Sql(text=f"{head}SELECT * FROM (\n{caller.sql.text}\n) AS caller"))
     sources = {
         "now": world.now, **(action.with_ if action else {}), **offers, **own, **store_values(world.stores.inventory())
     }  # fmt: skip

@@ -122,8 +122,8 @@ def _trials(catalogue: Catalogue) -> Iterator[Trial]:
         if state.retention is not None and state.retention.cost is not None:
             yield _selecting(catalogue, ("states", id, "retention", "cost"), state.retention.cost)
     for id, caller in catalogue.callers.items():
-        if isinstance(caller, Sql):
-            yield _selecting(catalogue, ("callers", id), caller)
+        if caller.sql is not None:
+            yield _selecting(catalogue, ("callers", id, "sql"), caller.sql)
     yield from _trials_of_deeds(catalogue)
     yield from _invariant_trials(catalogue)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from failure_matrix.catalogue.findings import CouldNot
-from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scalar, Sql, Subject
+from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scalar, Subject
 from failure_matrix.catalogue.sql import parameters
 from failure_matrix.database.answers import Answer, Request, Result, ServerError
 from failure_matrix.database.classify import KeyText, Situation
@@ -205,9 +205,10 @@ class _Visit:
         found: dict[Call, Mapping[str, Scalar] | Assessment] = {}
         requests: dict[Call, Request] = {}
         for call, given in asked.items():
-            sql, sources = self._catalogue.callers[call[0]], {**self._sources, **given}
-            if not isinstance(sql, Sql):
-                found[call] = sql
+            caller, sources = self._catalogue.callers[call[0]], {**self._sources, **given}
+            sql = caller.sql
+            if sql is None:
+                found[call] = caller.gives
             elif missing := sorted(set(parameters(sql)) - sources.keys()):
                 found[call] = Assessment(outcome=Outcome.CANNOT_CALL, note=f"its row gives no {', '.join(missing)}")
             else:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 from failure_matrix.catalogue.findings import Finding
-from failure_matrix.catalogue.model import Action, Event, Expected, Scalar, Sql, Step, StoreEffect
+from failure_matrix.catalogue.model import Action, Caller, Event, Expected, Step, StoreEffect
 from failure_matrix.catalogue.reading import KEY, Trail, say
 from failure_matrix.catalogue.rulebook import close_to, nearest
 from failure_matrix.catalogue.rules.columns import selected
@@ -117,8 +117,8 @@ def _missing_for_action(
         caller = look.catalogue.callers.get(step.as_)
         row = look.catalogue.subjects.get(action.subject)
         offered = set(row.offers) | set(row.key) if row is not None and set(row.key) <= sources else set()
-        if isinstance(caller, Sql):
-            yield from _without(f"caller '{step.as_}'", parameters(caller), sources | offered)
+        if caller is not None and caller.sql is not None:
+            yield from _without(f"caller '{step.as_}'", parameters(caller.sql), sources | offered)
         columns = columns_of(caller)
         if columns is None:
             return  # it may give anything
@@ -147,11 +147,11 @@ def _without(owner: str, names: Iterable[str], sources: Set[str]) -> Iterator[tu
             yield owner, name
 
 
-def columns_of(caller: Sql | dict[str, Scalar] | None) -> set[str] | None:
+def columns_of(caller: Caller | None) -> set[str] | None:
     """Give the columns of a caller; None where its SQL alone does not tell."""
-    if isinstance(caller, dict):
-        return set(caller)
-    return selected(caller.text) if caller is not None else None
+    if caller is None:
+        return None
+    return selected(caller.sql.text) if caller.sql is not None else set(caller.gives)
 
 
 def sources_elsewhere(look: Look) -> Iterator[Finding]:

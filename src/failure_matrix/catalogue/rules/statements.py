@@ -19,8 +19,8 @@ def sql_values(look: Look) -> Iterator[tuple[Trail, Sql]]:
     for number, sql in enumerate(catalogue.settings.schema_):
         yield ("catalogue", "schema", number), sql
     for name, caller in catalogue.callers.items():
-        if isinstance(caller, Sql):
-            yield ("callers", name), caller
+        if caller.sql is not None:
+            yield ("callers", name, "sql"), caller.sql
     yield from predicates(look)
     yield from _of_nouns(look)
     yield from _of_scenarios(look)
@@ -68,6 +68,8 @@ def predicates(look: Look) -> Iterator[tuple[Trail, Sql]]:
     for name, action in catalogue.actions.items():
         if action.requires is not None:
             yield ("actions", name, "requires"), action.requires
+        if action.refusal.ask is not None:
+            yield ("actions", name, "refusal", "ask"), action.refusal.ask
     for name, event in catalogue.events.items():
         if event.at is not None:
             yield ("events", name, "at"), event.at

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from failure_matrix.catalogue.model import Action
 from failure_matrix.site.book import Book, state_page, to_state
 from failure_matrix.site.standing import Standing, of_moves
 from failure_matrix.site.words import (
@@ -33,6 +34,7 @@ class Permit:
     action: str
     title: str
     who: str
+    whom: str  # who they are, "" where the catalogue does not say
     anchor: str
     standing: Standing
     to: Phrase  # the states it leads to, linked
@@ -50,6 +52,8 @@ def _permit(book: Book, id: str, action_id: str, row: Standing) -> Permit:
     standing = of_moves(book, moves)
     anchor = f"{id}--{action_id}"
     who = enumerated(action.permits, "or") if action.permits else "nobody" if action.permits == () else "anyone"
+    state = book.catalogue.states.get(id)
+    elsewhere = f", on the {action.subject}" if state is not None and action.subject != state.subject else ""
     title = clip(prose(action.title), WIDTH)
     link = Link(title, Target(state_page(id), anchor))
     own = standing.verdict is not row.verdict and not standing.verified
@@ -62,11 +66,19 @@ def _permit(book: Book, id: str, action_id: str, row: Standing) -> Permit:
         action=action_id,
         title=title,
         who=who,
+        whom=_whom(book, action),
         anchor=anchor,
         standing=standing,
         to=join((to_state(book, move.to) for move in moves), " or "),
-        line=say(link, " ", Quiet(clip(who, WIDTH)), *said),
+        line=say(link, " ", Quiet(clip(who + elsewhere, WIDTH)), *said),
     )
+
+
+def _whom(book: Book, action: Action) -> str:
+    """Who the permitted callers are, in the catalogue's words."""
+    titles = {id: book.catalogue.callers[id].title for id in action.permits or () if id in book.catalogue.callers}
+    told = [(id, prose(title)) for id, title in titles.items() if title]
+    return told[0][1] if len(titles) == 1 and told else "; ".join(f"{id}: {title}" for id, title in told)
 
 
 @dataclass(frozen=True, kw_only=True)

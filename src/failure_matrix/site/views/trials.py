@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from failure_matrix.catalogue.model import ABSENT, Action, Sql
+from failure_matrix.catalogue.model import ABSENT, Action
 from failure_matrix.evidence.records import CellRecord, GuardRecord, Outcome, Verdict, worst
 from failure_matrix.site.book import Book, to_state, to_step
 from failure_matrix.site.standing import of_item
@@ -229,18 +229,21 @@ def _callers(book: Book) -> Table | None:
     """Who the callers are, in the catalogue's own words."""
     rows = []
     for id, caller in book.catalogue.callers.items():
-        bound = (
-            " ".join(caller.text.split())
-            if isinstance(caller, Sql)
-            else ", ".join(f"{k} {v}" for k, v in caller.items())
-        )
+        constants = ", ".join(f"{name} {value}" for name, value in caller.gives.items())
+        bound = " ".join(caller.sql.text.split()) if caller.sql is not None else constants
         may = [prose(a.title) for a in book.catalogue.actions.values() if a.permits and id in a.permits]
         rows.append(
             TableRow(
-                cells=cells(id, say(Code(visible(bound))), ", ".join(may) or "what everyone may"), anchor=f"caller.{id}"
+                cells=cells(
+                    id,
+                    prose(caller.title or ""),
+                    ", ".join(may) or "what everyone may",
+                    say(Code(visible(bound))) if bound else say(Quiet("nothing")),
+                ),
+                anchor=f"caller.{id}",
             )
         )
-    columns = ("Caller", "Bound from the row by", "Permitted to")
+    columns = ("Caller", "Who it is", "Permitted to", "Brings")
     return Table(caption="Callers", columns=columns, rows=tuple(rows)) if rows else None
 
 
