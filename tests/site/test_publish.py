@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -53,9 +54,49 @@ def test_a_site_that_stands_is_left_alone(tmp_path: Path) -> None:
     before = (site / "index.html").stat()
     assert not publish(NEW, site).changed
     assert (site / "index.html").stat().st_ino == before.st_ino
-    (site / "index.html").write_bytes(b"touched")
+    (site / "index.html").unlink()
     assert publish(NEW, site).changed
     assert whole(site, NEW)
+
+
+def test_a_page_that_somebody_edited_is_refused_and_stays(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    publish(OLD, site)
+    (site / "index.html").write_bytes(b"my own words")
+    with pytest.raises(
+        CouldNot, match=r"changed since they were built\n  'index.html'\n  Keep what you wrote elsewhere"
+    ):
+        publish(NEW, site)
+    assert there(site) == {**OLD, "index.html": b"my own words"}
+    assert beside(site) == []
+
+
+def test_a_manifest_that_names_a_file_does_not_make_it_ours(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "thesis.txt").write_bytes(b"years")
+    (site / manifest.NAME).write_bytes(manifest.made({"thesis.txt": b"another"}))
+    with pytest.raises(CouldNot, match=r"'thesis\.txt'"):
+        publish(NEW, site)
+    assert (site / "thesis.txt").read_bytes() == b"years"
+
+
+def test_what_is_edited_while_a_build_swaps_is_kept_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "site"
+    publish(OLD, site)
+
+    def edit(directory: Path) -> None:
+        if directory.name == ".site.candidate":  # written whole, and not yet swapped in
+            (site / "index.html").write_bytes(b"my own words")
+
+    monkeypatch.setattr(publication, "flush", edit)
+    publish(NEW, site)
+    assert whole(site, NEW)
+    kept = tmp_path / ".site.candidate" / "index.html"
+    assert kept.read_bytes() == b"my own words"
+    with pytest.raises(CouldNot, match=r"it is not ours\n  'index.html'"):
+        publish(OLD, site)
+    assert kept.read_bytes() == b"my own words"
 
 
 def test_an_empty_directory_is_taken(tmp_path: Path) -> None:
@@ -163,7 +204,7 @@ def test_what_a_dead_build_left_is_cleared_and_told(tmp_path: Path) -> None:
     candidate.mkdir()
     (candidate / manifest.NAME).write_bytes(manifest.made(NEW))
     (candidate / "index.html").write_bytes(b"ne")
-    (tmp_path / ".site.lock").write_text("0" * 64)
+    (tmp_path / ".site.lock").write_text(hashlib.sha256(manifest.made(NEW)).hexdigest())
     done = publish(NEW, site)
     assert done.notes == ("An earlier build was cut short; the site there was still the old one, whole.",)
     assert whole(site, NEW)

@@ -1,4 +1,4 @@
-"""The manifest of a site: which files are ours, with their digests. What it does not name is somebody else's."""
+"""The manifest of a site: which files are ours, by name and digest. What is not as it says is somebody else's."""
 
 from __future__ import annotations
 
@@ -44,10 +44,26 @@ def strangers(directory: Path, named: Mapping[str, str]) -> Iterator[str]:
     return (path for path in held(directory) if path not in named and path != NAME)
 
 
-def remove(directory: Path, named: Mapping[str, str]) -> bool:
-    """Delete what the manifest names, then directories that are empty; False where something else was there."""
+def changed(directory: Path, named: Mapping[str, str]) -> Iterator[str]:
+    """The files that a manifest names and that are not as it says: somebody has changed them, or put them there."""
+    return (path for path in held(directory) if path in named and not _is(directory / path, named[path]))
+
+
+def _is(path: Path, digest: str) -> bool:
+    """Whether a file has this digest; of one that is gone nothing can be lost."""
+    try:
+        return not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    except FileNotFoundError:
+        return True
+
+
+def remove(directory: Path, named: Mapping[str, str], *, unfinished: bool = False) -> bool:
+    """Delete what is as the manifest says, then directories that are empty; False where something else was there.
+
+    unfinished: a build died while it wrote these files, so their names must do.
+    """
     for path in list(held(directory)):
-        if path in named:
+        if path in named and (unfinished or _is(directory / path, named[path])):
             (directory / path).unlink(missing_ok=True)
     if any(strangers(directory, {})):
         return False

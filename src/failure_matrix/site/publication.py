@@ -23,6 +23,8 @@ from failure_matrix.site import manifest
 from failure_matrix.site.swap import exchange, flush, flush_one
 
 MOST_LISTED = 10
+_MOVE = "Move them away, or name another --site."
+_CHANGED = "Keep what you wrote elsewhere and remove them, or name another --site."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ def _publish(files: Mapping[str, bytes], site: Path, lock: int) -> Published:
     try:
         _write(candidate, files, data)
     except OSError:
-        _clear(candidate)  # a full disk, say: nothing of it stays
+        _clear(candidate, _digest_of(data))  # a full disk, say: nothing of it stays
         raise
     _swap(site, candidate, previous)
     return Published(files=len(files), changed=True, notes=notes)
@@ -81,14 +83,20 @@ def refuse(site: Path) -> None:
         return
     if not site.is_dir():
         raise CouldNot(f"publish to '{site}': it is a file", "Name another --site, or remove it.")
-    named = manifest.read(site)
-    if foreign := _listed(manifest.held(site) if named is None else manifest.strangers(site, named)):
-        why = (
-            "it holds files and no manifest of ours"
-            if named is None
-            else "it holds files that its manifest does not name"
-        )
-        raise CouldNot(f"publish to '{site}': {why}", *foreign, "Move them away, or name another --site.")
+    for why, paths, mend in _foreign(site, manifest.read(site)):
+        if foreign := _listed(paths):
+            raise CouldNot(f"publish to '{site}': {why}", *foreign, mend)
+
+
+def _foreign(site: Path, named: Mapping[str, str] | None) -> Iterator[tuple[str, Iterator[str], str]]:
+    """What may be there that is not ours: why, which files, what to do."""
+    if named is None:
+        yield "it holds files and no manifest of ours", manifest.held(site), _MOVE
+        return
+    yield "it holds files that its manifest does not name", manifest.strangers(site, named), _MOVE
+    changed = list(manifest.changed(site, named))
+    if changed and manifest.read(site) == named:  # else another build has put its site there meanwhile
+        yield "files in it were changed since they were built", iter(changed), _CHANGED
 
 
 def _listed(paths: Iterator[str]) -> list[str]:
@@ -123,7 +131,7 @@ def _lock(site: Path, waiting: Callable[[], None]) -> Iterator[int]:
 def _intend(lock: int, data: bytes) -> None:
     """Write into the lock which site is being made, so that after a crash it can be told which one stands."""
     os.ftruncate(lock, 0)
-    os.pwrite(lock, hashlib.sha256(data).hexdigest().encode(), 0)
+    os.pwrite(lock, _digest_of(data).encode(), 0)
     os.fsync(lock)
 
 
@@ -134,9 +142,9 @@ def _recover(site: Path, candidate: Path, previous: Path, lock: int) -> tuple[st
     if not os.path.lexists(site) and manifest.read(previous) is not None:
         previous.rename(site)  # it died between its two renames
     for left in (candidate, previous):
-        _clear(left)
+        _clear(left, intended)
     if intended:
-        stands = hashlib.sha256(_bytes(site / manifest.NAME)).hexdigest() == intended
+        stands = _digest_of(_bytes(site / manifest.NAME)) == intended
         notes.append(
             f"An earlier build was cut short; the site there was {'its new' if stands else 'still the old'} one, whole."
         )
@@ -150,12 +158,20 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-def _clear(left: Path) -> None:
-    """Remove a directory of an earlier build; CouldNot where it holds what is not ours."""
+def _digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _clear(left: Path, intended: str) -> None:
+    """Remove a directory of an earlier build; CouldNot where it holds what is not ours.
+
+    intended: the digest of the manifest that a build was to publish; its files may be half written.
+    """
     if not os.path.lexists(left):
         return
     named = {} if left.is_symlink() else manifest.read(left) or {}
-    if left.is_symlink() or not left.is_dir() or not manifest.remove(left, named):
+    unfinished = _digest_of(_bytes(left / manifest.NAME)) == intended
+    if left.is_symlink() or not left.is_dir() or not manifest.remove(left, named, unfinished=unfinished):
         held = manifest.held(left) if left.is_dir() else iter(())
         raise CouldNot(
             f"clear '{left}', where builds put their candidate: it is not ours", *_listed(held), "Move it away."
@@ -167,7 +183,7 @@ def _stands(site: Path, data: bytes) -> bool:
     if _bytes(site / manifest.NAME) != data:
         return False
     named = manifest.read(site) or {}
-    return all(hashlib.sha256(_bytes(site / path)).hexdigest() == digest for path, digest in named.items())
+    return all(_digest_of(_bytes(site / path)) == digest for path, digest in named.items())
 
 
 def _write(candidate: Path, files: Mapping[str, bytes], data: bytes) -> None:
