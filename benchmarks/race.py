@@ -40,16 +40,33 @@ class Race:
         """Every comparison, as it is made."""
         jobs = os.cpu_count() or 1
         together = self._timed(jobs=jobs)
-        yield _measured(f"all, in {jobs} databases at once, as `verify` does it", EXPORTED, *_sum(together), EVERYTHING)
+        yield self._measured(
+            f"all, in {jobs} databases at once, as `verify` does it", EXPORTED, *_sum(together), EVERYTHING
+        )
         plain = self._timed()
         for part, (ours, theirs) in plain.items():
-            yield _measured(self._named(part), EXPORTED, ours, theirs, ALONE if part == NEVER else None)
-        yield _measured("all, in one database", EXPORTED, *_sum(plain))
+            yield self._measured(self._named(part), EXPORTED, ours, theirs, ALONE if part == NEVER else None)
+        yield self._measured("all, in one database", EXPORTED, *_sum(plain))
         with patch("failure_matrix.verify.order.only_commits_tell", return_value=False):
             everywhere = self._timed()
-        yield _measured("the same, looking also where nothing can have been committed", EXPORTED, *_sum(everywhere))
+        yield self._measured(
+            "the same, looking also where nothing can have been committed", EXPORTED, *_sum(everywhere)
+        )
         for part, (ours, theirs) in self._timed(tables_stay=True).items():
-            yield _measured(f"those that {part}", STAY, ours, theirs)
+            yield self._measured(f"those that {part}", STAY, ours, theirs)
+
+    def _measured(self, work: str, against: str, ours: float, theirs: float, goal: float | None = None) -> Measured:
+        met = None if goal is None else ours / theirs <= goal
+        return Measured(
+            work=work,
+            against=against,
+            ours=ours,
+            theirs=theirs,
+            unit="s",
+            times=self._rounds,
+            goal=None if goal is None else f"{goal:.2f}",
+            met=met,
+        )
 
     def _named(self, part: str) -> str:
         found: list[Order] = [order for id in self._parts[part] for order in self._orders[id]]
@@ -74,9 +91,3 @@ def _run_all(tester: IsolationTester, texts: Sequence[str]) -> None:
 
 def _sum(parts: dict[str, tuple[float, float]]) -> tuple[float, float]:
     return sum(ours for ours, _ in parts.values()), sum(theirs for _, theirs in parts.values())
-
-
-def _measured(work: str, against: str, ours: float, theirs: float, goal: float | None = None) -> Measured:
-    met = None if goal is None else ours / theirs <= goal
-    shown = None if goal is None else f"{goal:.2f}"
-    return Measured(work=work, against=against, ours=ours, theirs=theirs, unit="s", goal=shown, met=met)

@@ -17,6 +17,7 @@ class Measured:
     ours: float
     theirs: float
     unit: str
+    times: int = 1  # that each was measured; the two are medians
     goal: str | None = None
     met: bool | None = None
 
@@ -50,10 +51,14 @@ def alternate(rounds: int, ours: Callable[[], object], theirs: Callable[[], obje
 
 def table(rows: Sequence[Measured]) -> str:
     """The rows as Markdown."""
-    lines = ["| work | against | ours | theirs | ratio | goal |", "| --- | --- | ---: | ---: | ---: | ---: |"]
+    lines = [
+        "| work | against | ours | theirs | times | ratio | goal |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for row in rows:
         mark = "" if row.met is None else " ✓" if row.met else " ✗"
-        cells = (row.work, row.against, _number(row.ours, row.unit), _number(row.theirs, row.unit), f"{row.ratio:.2f}")
+        both = (_number(row.ours, row.unit), _number(row.theirs, row.unit))
+        cells = (row.work, row.against, *both, f"{row.times}", f"{row.ratio:.2f}")
         lines.append(f"| {' | '.join(cells)} | {row.goal or ''}{mark} |")
     return "\n".join(lines)
 

@@ -11,11 +11,19 @@ from benchmarks.isolation import Disagreement, IsolationTester, Order, Runner, a
 
 from failure_matrix.catalogue.load import load
 from failure_matrix.catalogue.model import Catalogue
+from failure_matrix.cli.main import main
 from failure_matrix.database import hosting
 from failure_matrix.database.cluster import Server
 
 ROOT = Path(__file__).parents[2]
 PREFIX = hosting.installation(None).prefix
+
+
+def test_what_is_measured_can_be_exported_by_anybody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["export", "spec", "--catalogue", str(ROOT / "benchmarks/catalogue"), "--into", str(tmp_path)])
+    assert code == 0, capsys.readouterr().err
+    assert len(list(tmp_path.glob("*.spec"))) == len(load(ROOT / "benchmarks/catalogue").scenarios)
+
 
 OUTPUT = """\
 Parsed test spec with 3 sessions
