@@ -543,6 +543,33 @@ def test_a_permitted_cell_that_nothing_showed_is_unreached(hazards: Catalogue) -
 
 
 READ_ONLY = "ERROR 25006: cannot execute nextval() in a read-only transaction"
+RESCUE = """
+actions:
+  rescue:
+    subject: job
+    title: Rescue
+    sql: UPDATE job SET state = 'ready' WHERE id = :id AND state = 'done' AND owner IS NULL
+    moves: {orphaned: ready}
+scenarios:
+  rescued:
+    title: The way out of a state that must be empty
+    after: pitfall
+    steps:
+      - {in: A, sql: SELECT 1}
+      - {in: A, do: rescue, with: {id: 1}, rows: 1, then: {job: {1: ready}}}
+"""
+
+
+def test_the_way_out_of_an_illegal_state_begins_in_it_and_nothing_is_swept_there(stage: Stage) -> None:
+    proof = sweep(stage, LEASE, RESCUE)
+    rescued = next(record for record in proof.evidence.scenarios if record.id == "rescued")
+    assert (rescued.verdict, [seen.state for seen in rescued.given]) == (VERIFIED, ["orphaned"])
+    moves = {(move.from_, move.by): move.verdict for move in proof.evidence.moves}
+    assert moves["orphaned", "rescue"] is VERIFIED
+    assert {cell.state for cell in proof.evidence.cells}.isdisjoint({"orphaned"})
+    assert not [cell for cell in proof.evidence.cells if cell.verdict is BROKEN]
+
+
 ASKED = """
   sign-off:
     subject: job

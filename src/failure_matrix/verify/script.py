@@ -77,8 +77,15 @@ def begin(
         try:
             play.play(numbered)
         except Stop:
-            return _inherited(catalogue, unfolded, play)
+            if not _stands_wrong(play):
+                return _inherited(catalogue, unfolded, play)
     return failures or _still_waiting(catalogue, unfolded, play)
+
+
+def _stands_wrong(play: Play) -> bool:
+    """Whether an earlier scenario ended as declared in a state that must be empty: the way out begins there."""
+    last = play.entries[-1]
+    return not any(entry.failures for entry in play.entries) and last.breaks == ("illegal-state",)
 
 
 def _not_given(place: Place, kind: FailureKind, message: str, expected: str, why: Exception) -> Failure:

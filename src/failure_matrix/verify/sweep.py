@@ -155,8 +155,11 @@ class _Visit:
             for caller in callers:
                 for key, given in self._rows[subject]:
                     state = self._standing.get((subject, key), ABSENT)
-                    if isinstance(state, str):
+                    if isinstance(state, str) and not self._illegal(state):
                         yield caller, _Asked(action=id, row=(subject, key), state=state, given=given)
+
+    def _illegal(self, state: str) -> bool:
+        return state != ABSENT and self._catalogue.states[state].illegal
 
     def _bound(self, action: Action, caller: str | None, asked: _Asked) -> dict[str, Scalar] | Assessment:
         """What a try binds, or why there is none."""
