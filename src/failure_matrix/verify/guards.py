@@ -1,12 +1,12 @@
 """Each guard removed alone, and what uses it run again: somebody must notice.
 
-First the scenarios that do the action, the ones with fewest steps first; then the sweep of the action alone, in
-every situation that is known. The first that notices ends the search.
+First the scenarios that do the action, as listed, the ones with fewest steps first; then the sweep of the action alone,
+in every situation that is known; then the scenarios in all their orders. The first that notices ends the search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -176,10 +176,22 @@ class GuardTrials:
         if removal.instead is not None:
             actions = {**catalogue.actions, removal.action: removal.instead}
             catalogue = catalogue.model_copy(update={"actions": actions})
-        for id in self._users(removal.action):
-            record = self._run(catalogue, id)
-            if record.verdict is Verdict.BROKEN:
-                return _noticed(record)
+        users = self._users(removal.action)
+        in_all_orders = [id for id in users if self._catalogue.scenarios[id].orders == "all"]
+        if found := self._seen_by(catalogue, users, orders=False):
+            return found
+        swept = self._swept(catalogue, removal)
+        if swept.by is not None or swept.rejected is not None or removal.part == "assignment":
+            return swept  # an assignment that nobody misses is no fault, and not worth every order
+        return self._seen_by(catalogue, in_all_orders, orders=True) or swept
+
+    def _seen_by(self, catalogue: Catalogue, ids: Iterable[str], *, orders: bool) -> _Notice | None:
+        """The first scenario that notices."""
+        records = (self._run(catalogue, id, orders=orders) for id in ids)
+        return next((_noticed(record) for record in records if record.verdict is Verdict.BROKEN), None)
+
+    def _swept(self, catalogue: Catalogue, removal: Removal) -> _Notice:
+        """The first cell that notices, and whether a try took more rows than any did with the guard."""
         instead = {} if removal.instead is None else {removal.action: removal.instead}
         sweep = Sweep(self._catalogue, actions=[removal.action], instead=instead)
         for id in self._situations:

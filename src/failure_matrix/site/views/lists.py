@@ -53,14 +53,14 @@ def mechanisms(book: Book) -> Section | None:
         standing = of_item(book, f"mechanism {id}", *book.mechanism(id))
         rows.append(
             TableRow(
-                cells=cells(f"{number}", prose(noun.title), standing.badge, shown),
+                cells=cells(f"{number}. {prose(noun.title)}", standing.badge, shown),
                 anchor=f"mechanism.{id}",
                 verdict=standing.verdict,
             )
         )
     if not rows:
         return None
-    table = Table(caption="Mechanisms", columns=("#", "Mechanism", "Verdict", "Shown by"), rows=tuple(rows))
+    table = Table(caption="Mechanisms", columns=("Mechanism", "Verdict", "Shown by"), rows=tuple(rows))
     proven = sum(row.verdict is Verdict.VERIFIED for row in rows)
     text = say(f"{count(len(rows), 'mechanism')}, {proven:,} verified: each is as good as the worst of its scenarios.")
     return Section(title="Mechanisms", anchor="mechanisms", text=text, table=table)
