@@ -256,7 +256,8 @@ def owners(book: Book) -> Section | None:
     rows = []
     for id, owner in book.catalogue.owners.items():
         states = [to_state(book, state) for state, noun in book.catalogue.states.items() if noun.owner == id]
-        acts = ", ".join(prose(noun.title) for noun in book.catalogue.actions.values() if noun.owner == id)
+        own = (noun for noun in book.catalogue.actions.values() if noun.owner == id and noun.instead_of is None)
+        acts = ", ".join(prose(noun.title) for noun in own)
         reach = prose(owner.reach) if owner.reach else say(Quiet("not said"))
         rows.append(TableRow(cells=cells(prose(owner.title), reach, join(states, ", "), acts), anchor=id))
     if not rows:
