@@ -152,6 +152,12 @@ def test_every_name_that_something_rests_on_has_a_digest(prints: Print) -> None:
     assert all(len(value) == 16 for name, value in every.items() if name != "postgresql/major")
 
 
+def test_a_guard_rests_on_all_that_was_done_where_its_absence_was_noticed(prints: Print) -> None:
+    made = prints("", "")
+    assert made.guard_rests_on("finish", ("scenario/finished",)) >= made.shown_by("finished") >= {"caller/anyone"}
+    assert "scenario/finished" not in made.guard_rests_on("finish", ("caller/anyone",))
+
+
 def test_a_digest_keeps_its_parts_apart() -> None:
     assert digest("a", "bc") != digest("ab", "c")
     assert digest("a") != digest("a", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,9 @@ import pytest
 from failure_matrix.catalogue.load import load
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.database.cluster import Server
+from failure_matrix.evidence import staleness
 from failure_matrix.evidence.records import Evidence, Verdict
 from failure_matrix.evidence.renewal import NEW
-from failure_matrix.evidence.staleness import against
 from failure_matrix.verify import verify
 
 TEXT = """
@@ -21,15 +22,21 @@ catalogue:
     - |
       CREATE TABLE job (id bigint PRIMARY KEY, state text NOT NULL CHECK (state IN ('ready', 'done', 'held')));
       CREATE TABLE note (id bigint PRIMARY KEY, text text NOT NULL CHECK (text <> ''));
+      CREATE TABLE asked (id bigint CHECK (id > 0)); CREATE TABLE needed (id bigint CHECK (id > 0));
+      CREATE TABLE looked (id bigint CHECK (id > 0)); CREATE TABLE spare ();
+    - SELECT set_config('a.b', 'c', false)
 subjects:
-  job: {key: {id: job.id}, from: job, show: [job.state]}
+  job: {key: {id: job.id}, spare: {id: 9}, offers: {of: job.state}, from: job, show: [job.state]}
   note: {key: {note: note.id}, from: note, spare: {note: 9}}
 states:
   ready:
     subject: job
     title: Ready
     when: job.state = 'ready'
-    observe: [{see: it is ready, sql: SELECT 1 FROM job WHERE id = :id AND state = 'ready'}]
+    observe:
+      - {see: nothing to run}
+      - see: it is ready
+        sql: SELECT 1 FROM job WHERE id = :id AND state = 'ready' AND NOT EXISTS (SELECT FROM looked)
     retention: {keep: for ever, cost: "SELECT count(*), 'rows' FROM job"}
   held: {subject: job, title: Held, when: job.state = 'held'}
   done: {subject: job, title: Done, when: job.state = 'done', final: true}
@@ -42,8 +49,10 @@ actions:
   finish:
     subject: job
     title: Finish
+    requires: NOT EXISTS (SELECT FROM needed)
     sql: UPDATE job SET state = 'done' WHERE id = :id AND state = 'ready'
     moves: {ready: done}
+    refusal: {ask: "SELECT count(*) FROM asked"}
   hold:
     subject: job
     title: Hold
@@ -80,6 +89,13 @@ scenarios:
 invariants:
   few: {title: Few jobs, sql: SELECT id FROM job WHERE id > 100}
 """
+
+
+TODAY = date(2026, 6, 1)
+
+
+def against(evidence: Evidence, catalogue: Catalogue) -> Evidence:
+    return staleness.against(evidence, catalogue, TODAY)
 
 
 @pytest.fixture(scope="module")
@@ -175,14 +191,7 @@ def test_a_new_invariant_was_never_asked(evidence: Evidence, tmp_path: Path) -> 
 
 def test_a_cost_is_what_was_measured(evidence: Evidence, tmp_path: Path) -> None:
     today = against(evidence, _changed(tmp_path, "SELECT count(*), 'rows'", "SELECT count(*) * 2, 'rows'"))
-    assert _not_verified(today) == {"ready": "changed since: observations ready"}
-
-
-def test_a_check_reaches_tries_that_are_nothing_but_a_write_elsewhere(evidence: Evidence, tmp_path: Path) -> None:
-    """A caller's constants and an action without SQL name no table; their cell's row still has one."""
-    today = against(evidence, _changed(tmp_path, " CHECK (text <> '')", ""))
-    tried = [cell for cell in today.cells if cell.action == "note" and cell.verdict is not None]
-    assert {cell.verdict for cell in tried} == {Verdict.STALE}
+    assert _not_verified(today) == {"ready": "changed since: observation ready cost"}
 
 
 def test_one_scenario_as_it_was_is_enough(evidence: Evidence, tmp_path: Path) -> None:
@@ -197,6 +206,109 @@ def test_a_guard_is_as_old_as_who_noticed(evidence: Evidence, tmp_path: Path) ->
     today = against(evidence, _changed(tmp_path, "finish, with: {id: 1}, rows: 0", "finish, with: {id: 2}, rows: 0"))
     stale = [(guard.action, guard.guard) for guard in today.guards if guard.verdict is Verdict.STALE]
     assert stale == [("finish", "state = 'ready'")]
+
+
+OF_ACTIONS = {"scenarios", "moves", "cells", "guards", "states"}
+
+
+def _stale(evidence: Evidence) -> dict[str, int]:
+    kinds = ("scenarios", "moves", "cells", "guards", "population", "observations", "invariants", "states")
+    found = {kind: sum(r.verdict is Verdict.STALE for r in getattr(evidence, kind)) for kind in kinds}
+    return {kind: number for kind, number in found.items() if number}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stale"),
+    [
+        ("offers: {of: job.state}", "offers: {of: job.id}", {"cells", "guards", "observations", "states"}),
+        ("spare: {id: 9}, offers", "spare: {id: 8}, offers", {"cells", "guards", "observations", "states"}),
+        ("asked (id bigint CHECK (id > 0))", "asked (id bigint)", OF_ACTIONS),
+        (
+            "needed (id bigint CHECK (id > 0))",
+            "needed (id bigint)",
+            OF_ACTIONS,
+        ),
+        ("looked (id bigint CHECK (id > 0))", "looked (id bigint)", {"observations", "states"}),
+        (" CREATE TABLE spare ();", "", set()),
+        (
+            "    - SELECT set_config('a.b', 'c', false)\n",
+            "",
+            {"scenarios", "moves", "cells", "guards", "observations", "invariants", "states"},
+        ),
+        (
+            "catalogue:\n",
+            "catalogue:\n  clock: wall\n",
+            {"scenarios", "moves", "cells", "guards", "observations", "invariants", "states"},
+        ),
+    ],
+)
+def test_what_rests_on_a_change_is_stale_and_nothing_else(
+    evidence: Evidence, tmp_path: Path, old: str, new: str, stale: set[str]
+) -> None:
+    assert _stale(against(evidence, _changed(tmp_path, old, new))).keys() == stale
+
+
+def test_a_table_that_is_gone_leaves_nothing_verified_that_names_it(evidence: Evidence, tmp_path: Path) -> None:
+    gone = "      CREATE TABLE note (id bigint PRIMARY KEY, text text NOT NULL CHECK (text <> ''));\n"
+    today = against(evidence, _changed(tmp_path, gone, ""))
+    assert [record.id for record in today.scenarios if record.verdict is Verdict.STALE] == ["finish-once", "a-note"]
+    assert {cell.verdict for cell in today.cells if cell.action == "note"} <= {Verdict.STALE, None}
+    assert _not_verified(today)["written"] == "changed since: schema note (gone)"
+
+
+def test_a_cell_is_stale_by_where_it_leads_to_and_its_state_is_not(evidence: Evidence, tmp_path: Path) -> None:
+    today = against(evidence, _changed(tmp_path, "when: job.state = 'held'", "when: job.state IN ('held')"))
+    cell = next(each for each in today.cells if (each.state, each.action, each.caller) == ("ready", "hold", "worker"))
+    assert (cell.to, cell.verdict, cell.because) == (("held",), Verdict.STALE, "changed since: state held")
+    assert _not_verified(today).keys() == {"held"}
+
+
+def test_an_observation_goes_by_its_place_and_its_sql(evidence: Evidence, tmp_path: Path) -> None:
+    today = against(evidence, _changed(tmp_path, "      - {see: nothing to run}\n", ""))
+    first, cost = (each for each in today.observations if each.state == "ready")
+    assert (first.observation, first.verdict, first.because) == (0, Verdict.UNREACHED, NEW)
+    assert cost.verdict is Verdict.VERIFIED
+
+
+WAIVED = """
+waivers:
+  w: {of: move written forget absent, owner: team, because: nobody forgets, until: 2026-12-31}
+owners: {team: {title: The team}}
+actions:
+  forget: {subject: note, title: Forget, sql: DELETE FROM note WHERE id = :note AND false, moves: {written: absent}}
+"""
+
+
+@pytest.fixture(scope="module")
+def waived(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    return verify(_waiving(tmp_path_factory.mktemp("waived"), WAIVED), server)
+
+
+def _waiving(directory: Path, text: str) -> Catalogue:
+    (directory / "waived.yaml").write_text(text)
+    return _load(directory, TEXT)
+
+
+def _forgotten(evidence: Evidence) -> list[tuple[Verdict, str | None]]:
+    move = next(each for each in evidence.moves if each.by == "forget")
+    state = next(each for each in evidence.states if each.id == "written")
+    return [(move.verdict, move.because), (state.verdict, state.because)]
+
+
+def test_a_waiver_that_stands_still_waives(waived: Evidence, tmp_path: Path) -> None:
+    today = against(waived, _waiving(tmp_path, WAIVED))
+    assert _forgotten(today)[0] == (Verdict.WAIVED, "until 2026-12-31: nobody forgets")
+    assert today.waivers == waived.waivers
+
+
+def test_a_waiver_that_is_over_or_gone_waives_nothing(waived: Evidence, tmp_path: Path) -> None:
+    over = staleness.against(waived, _waiving(tmp_path, WAIVED), date(2027, 1, 1))
+    assert _forgotten(over)[0] == (Verdict.STALE, "it was waived until 2026-12-31")
+    assert [each.verdict for each in over.waivers] == [Verdict.BROKEN]
+    none = against(waived, _waiving(tmp_path, WAIVED[: WAIVED.index("waivers:")] + WAIVED[WAIVED.index("owners:") :]))
+    told = "it was waived, and the waiver is gone"
+    assert _forgotten(none)[0] == (Verdict.STALE, told)
+    assert none.waivers == ()
 
 
 def test_of_a_part_of_the_scenarios_the_rest_is_not_new(server: Server, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from failure_matrix.evidence.records import Evidence, ScenarioRecord
 from failure_matrix.site import render
 from failure_matrix.site.book import Book
 from failure_matrix.site.looks import of_predicate, of_query
-from failure_matrix.site.probes import Probe, subject_probe
+from failure_matrix.site.probes import Probe, observation_probe, subject_probe
 from failure_matrix.site.replay import replay
 from failure_matrix.site.views.facts import facts
 from failure_matrix.site.views.state import state
@@ -108,6 +108,19 @@ def test_a_store_is_filled_in_beside_the_query(psql: Psql) -> None:
     [
         ("job LEFT JOIN candidate AS file ON file.name = job.file", "job.state = 'x'", ()),
         ("job LEFT OUTER JOIN candidate file ON true", "job.candidate IS NULL", ()),  # a column of another relation
+        ("job LEFT JOIN candidate AS c ON true LEFT JOIN note ON note.job = job.id", "job.state = 'x'", ()),
+        (
+            "job LEFT JOIN candidate AS c ON true JOIN size ON c.bytes = size.n",
+            "job.state = 'x'",
+            ("the files of candidate",),
+        ),
+        ("job LEFT JOIN candidate AS c(n, b, s, m) ON true", "b > 0", ("the files of candidate",)),
+        ("(job LEFT JOIN candidate AS c ON true) AS x", "x.bytes > 0", ("the files of candidate",)),
+        (
+            "job LEFT JOIN LATERAL (SELECT c.bytes > 0 AS ok FROM candidate AS c) AS o ON true",
+            "o.ok",
+            ("the files of candidate",),
+        ),
         ("job LEFT JOIN candidate AS file ON true", "file.name IS NULL", ("the files of candidate",)),
         ("job LEFT JOIN candidate USING (name)", "candidate.name IS NULL", ("the files of candidate",)),
         ("job LEFT JOIN candidate AS file ON true", "sha256 IS NULL", ("the files of candidate",)),
@@ -156,18 +169,35 @@ def test_the_probe_of_a_state_gives_a_line_only_there(psql: Psql) -> None:
 @pytest.mark.parametrize(
     ("text", "looks"),
     [
-        ("SELECT epoch, candidate FROM job WHERE candidate IS NOT NULL", ()),
+        ("SELECT epoch FROM job WHERE candidate IS NOT NULL AND job.candidate <> 'x' AND candidate = 'y'", ()),
+        ("SELECT epoch, candidate FROM job", ("the files of candidate",)),  # nobody can tell from here: look
+        ("SELECT id FROM job WHERE id IN (TABLE candidate)", ("the files of candidate",)),
         ("SELECT 1 FROM job, candidate", ("the files of candidate",)),
         ("SELECT 1 FROM job JOIN candidate AS file ON file.name = job.candidate", ("the files of candidate",)),
         (
             "SELECT (SELECT count(*) FROM candidate), job.id FROM job WHERE job.candidate = 'x'",
             ("the files of candidate",),
         ),
-        ("SELECT id, candidate FROM (SELECT id, candidate FROM job WHERE :now > 1) AS inner", ("the clock",)),
+        ("SELECT id FROM (SELECT id FROM job WHERE :now > 1) AS inner", ("the clock",)),
     ],
 )
 def test_a_column_that_has_the_name_of_a_store_is_no_store(text: str, looks: tuple[str, ...]) -> None:
     assert of_query(builders.catalogue(), Sql(text=text)) == looks
+
+
+@pytest.mark.parametrize(
+    ("text", "gives"),
+    [
+        ("SELECT 7 -- that is all", "7"),
+        ("/* first */ WITH RECURSIVE n(x) AS (VALUES (7)) SELECT x FROM n LEFT JOIN candidate ON true", "7"),
+        ("WITH n AS (SELECT 7 AS x) SELECT x FROM n LEFT JOIN candidate ON true", "7"),
+        ("SELECT 7 WHERE :looked IS NOT NULL", "7"),
+        ("SELECT 7 WHERE :a$b::text IS NOT NULL", "7"),
+    ],
+)
+def test_odd_queries_are_pasted_whole(psql: Psql, text: str, gives: str) -> None:
+    probe = observation_probe(book(builders.catalogue()), Sql(text=text), "job", "Look")
+    assert psql(re.sub(r"^(.set looked) no$", r"\1 yes", probe.sql, flags=re.MULTILINE)) == gives
 
 
 @pytest.mark.parametrize(

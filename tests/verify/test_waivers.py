@@ -10,7 +10,7 @@ from tests.verify.proving import Proof, Stage, edited, prove
 
 from failure_matrix.catalogue.load import load
 from failure_matrix.evidence.records import Verdict, WaiverRecord
-from failure_matrix.verify.waiving import Waiving
+from failure_matrix.evidence.waiving import Waiving
 
 WAIVERS = """
 catalogue: {title: A test}

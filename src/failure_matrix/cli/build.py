@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -58,7 +59,7 @@ def _read(path: Path, catalogue: Catalogue) -> Evidence:
     """Evidence of an earlier run, as it stands against the catalogue of now."""
     from failure_matrix.evidence import files, staleness
 
-    return staleness.against(files.read(path), catalogue)
+    return staleness.against(files.read(path), catalogue, datetime.now(UTC).date())
 
 
 def _ready(site: Path | None, templates: Path | None, dot: Path | None) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from failure_matrix.catalogue.model import ABSENT, Catalogue, Scenario, Sql, StoreEffect
+from failure_matrix.catalogue.model import ABSENT, Catalogue, Scenario, Sql
 from failure_matrix.catalogue.sql import identifiers, normal
+from failure_matrix.evidence.canonical import plain
+from failure_matrix.evidence.declared import COST, observations
 from failure_matrix.evidence.schema import EVERYTHING, Objects, objects
 
 
@@ -22,10 +24,14 @@ def digest(*parts: str) -> str:
 
 
 class Fingerprints:
-    """The digests of one catalogue on one major version of PostgreSQL; names are ``kind/id``."""
+    """The digests of one catalogue on one major version of PostgreSQL; names are ``kind/id``.
 
-    def __init__(self, catalogue: Catalogue, major: int) -> None:
+    ``before`` are objects of an older schema: what still names one that is gone rests on it all the same.
+    """
+
+    def __init__(self, catalogue: Catalogue, major: int, *, before: frozenset[str] = frozenset()) -> None:
         self._catalogue = catalogue
+        self._before = before
         self._major = major
         self._known: dict[str, str] = {}
 
@@ -35,18 +41,36 @@ class Fingerprints:
 
     @cached_property
     def _nouns(self) -> Mapping[str, Mapping[str, object]]:
-        """What a name's ``kind`` stands for; observations go by their state."""
+        """What a name's ``kind`` stands for; observations go by state and number, rows by their subject."""
         catalogue = self._catalogue
         return {
             "subject": catalogue.subjects,
+            "row": catalogue.subjects,
             "state": catalogue.states,
-            "observations": catalogue.states,
+            "observation": self._observations,
             "action": catalogue.actions,
             "event": catalogue.events,
             "caller": catalogue.callers,
             "scenario": catalogue.scenarios,
             "invariant": catalogue.invariants,
         }
+
+    @cached_property
+    def _observations(self) -> Mapping[str, tuple[Sql, tuple[str, ...]]]:
+        """The SQL of each observation and cost, with the other states that it says it gives a row in."""
+        return {
+            observation(state, number): (sql, () if number == COST else body.observe[number].also_in)
+            for state, body in self._catalogue.states.items()
+            for number, sql in observations(self._catalogue, state)
+        }
+
+    @cached_property
+    def _observed(self) -> Mapping[str, list[str]]:
+        """The names of each state's observations."""
+        found: dict[str, list[str]] = {}
+        for name in self._observations:
+            found.setdefault(name.rsplit(" ", 1)[0], []).append(f"observation/{name}")
+        return found
 
     def digests(self, names: Iterable[str]) -> dict[str, str]:
         """``kind/id`` -> digest, for names as ``rests_on`` gives them."""
@@ -66,19 +90,22 @@ class Fingerprints:
                 subject = catalogue.subjects[state.subject]
                 facts = json.dumps([subject.key, list(subject.show), state.illegal, state.uncommitted, state.final])
                 return digest(facts, normal(subject.from_.text), normal(state.when.text))
-            case "observations":
-                state = catalogue.states[id]
-                asked = [[each.sql, each.also_in] for each in state.observe if each.sql is not None]
-                return digest(_plain([asked, state.retention.cost if state.retention is not None else None]))
+            case "observation":
+                return digest(plain(list(self._observations[id])))
+            case "row":
+                row = catalogue.subjects[id]
+                return digest(plain([row.key, row.from_, row.offers, row.spare]))
+            case "catalogue":
+                return digest(catalogue.settings.clock)
             case "action" | "event" | "caller" | "subject":
-                return digest(_plain(self._nouns[kind][id]))
+                return digest(plain(self._nouns[kind][id]))
             case "invariant":
                 return digest(normal(catalogue.invariants[id].sql.text))
             case "scenario":
                 chain = self._chain(id)
                 used = {step.in_ for scenario in chain for step in scenario.steps}
                 setups = {name: setup for name, setup in catalogue.sessions.items() if name in used}
-                return digest(catalogue.settings.clock, _plain(setups), *(_plain(each) for each in chain))
+                return digest(catalogue.settings.clock, plain(setups), *(plain(each) for each in chain))
             case "postgresql":
                 return str(self._major)
         raise AssertionError(kind)
@@ -128,32 +155,38 @@ class Fingerprints:
         return frozenset(found & self._catalogue.states.keys())
 
     def _named(self, names: Iterable[str]) -> frozenset[str]:
-        """Every identifier in the SQL behind these names."""
+        """Every identifier in the SQL behind these names, and the tables that are filled."""
         found: set[str] = set()
         for name in names:
             kind, id = name.split("/", 1)
-            match kind:
-                case "action" | "event":
-                    sql = self._catalogue.actions[id].sql if kind == "action" else self._catalogue.events[id].sql
-                    found |= identifiers(sql.text) if sql else frozenset()
-                case "state":
-                    state = self._catalogue.states[id]
-                    found |= identifiers(state.when.text)
-                    found |= identifiers(self._catalogue.subjects[state.subject].from_.text)
-                case "caller":
-                    caller = self._catalogue.callers[id]
-                    found |= identifiers(caller.sql.text) if caller.sql is not None else frozenset()
-                case "invariant":
-                    found |= identifiers(self._catalogue.invariants[id].sql.text)
-                case "subject":
-                    found |= identifiers(self._catalogue.subjects[id].from_.text)
-                case "scenario":
-                    for scenario in self._chain(id):
-                        found |= {table.rsplit(".", 1)[-1] for table in scenario.given.tables}
-                        found |= identifiers(scenario.given.sql.text) if scenario.given.sql else frozenset()
-                        for step in scenario.steps:
-                            found |= identifiers(step.sql.text) if step.sql else frozenset()
+            for sql in self._sqls(kind, id):
+                found |= identifiers(sql.text) if sql is not None else frozenset()
+            for scenario in self._chain(id) if kind == "scenario" else ():
+                found |= {table.rsplit(".", 1)[-1] for table in scenario.given.tables}
         return frozenset(found)
+
+    def _sqls(self, kind: str, id: str) -> Iterator[Sql | None]:
+        """The SQL behind a name."""
+        catalogue = self._catalogue
+        match kind:
+            case "action":
+                action = catalogue.actions[id]
+                yield from (action.sql, action.requires, action.refusal.ask)
+            case "event":
+                yield from (catalogue.events[id].sql, catalogue.events[id].at)
+            case "observation":
+                yield self._observations[id][0]
+            case "state":
+                yield from (catalogue.states[id].when, catalogue.subjects[catalogue.states[id].subject].from_)
+            case "caller":
+                yield catalogue.callers[id].sql
+            case "invariant":
+                yield catalogue.invariants[id].sql
+            case "subject" | "row":
+                yield catalogue.subjects[id].from_
+            case "scenario":
+                for scenario in self._chain(id):
+                    yield from (scenario.given.sql, *(step.sql for step in scenario.steps))
 
     @cached_property
     def _movers(self) -> Mapping[str, set[str]]:
@@ -168,7 +201,7 @@ class Fingerprints:
 
     def state_rests_on(self, id: str, scenarios: Iterable[str]) -> frozenset[str]:
         """What a state's verdict rests on: predicate, observations, what leaves or reaches it, its witnesses."""
-        names = {f"state/{id}", f"observations/{id}"}
+        names = {f"state/{id}", *self._observed.get(id, ())}
         names |= self._movers.get(id, frozenset())
         return self._with_schema(names).union(*map(self.shown_by, scenarios))
 
@@ -183,19 +216,23 @@ class Fingerprints:
         return self._with_schema(names).union(*map(self.shown_by, scenarios))
 
     def cell_rests_on(self, state: str, action: str, caller: str | None) -> frozenset[str]:
-        """What a cell's verdict rests on: the predicate, the action, the caller, the relation of the row."""
-        names = {f"action/{action}", *([f"state/{state}"] if state != ABSENT else [])}
+        """What a cell's verdict rests on: the predicate, the action, the caller, the row and what it offers."""
+        names = {f"action/{action}", f"row/{self._catalogue.actions[action].subject}"}
+        names |= {f"state/{state}"} if state != ABSENT else set()
         names |= {f"caller/{caller}"} if caller is not None else set()
-        return self._with_schema(names, asked=self._catalogue.actions[action].subject)
+        return self._with_schema(names)
 
     def guard_rests_on(self, action: str, shown_by: Iterable[str] = ()) -> frozenset[str]:
         """What the verdict on an action's guard rests on: its statement, and who noticed; else all that might have."""
-        doing = {
-            f"scenario/{id}"
-            for id, scenario in self._catalogue.scenarios.items()
-            if any(action in (step.do, step.carries_out) for step in scenario.steps)
-        }
-        return self._with_schema({f"action/{action}"}) | (set(shown_by) or doing)
+        names = {f"action/{action}", f"row/{self._catalogue.actions[action].subject}"}
+        who = {*shown_by} or {f"scenario/{id}" for id in self._catalogue.scenarios if self._does(id, action)}
+        scenarios = {name.removeprefix("scenario/") for name in who if name.startswith("scenario/")}
+        known = scenarios & self._catalogue.scenarios.keys()
+        return self._with_schema(names).union(who, *map(self.shown_by, known))
+
+    def _does(self, scenario: str, action: str) -> bool:
+        steps = self._catalogue.scenarios[scenario].steps
+        return any(action in (step.do, step.carries_out) for step in steps)
 
     def population_rests_on(self, subject: str) -> frozenset[str]:
         """What the population probe rests on: the subject with its values, and every predicate of it."""
@@ -205,24 +242,23 @@ class Fingerprints:
         """What an invariant rests on: its SQL."""
         return self._with_schema({f"invariant/{id}"})
 
-    def observation_rests_on(self, state: str) -> frozenset[str]:
-        """What an observation rests on: its SQL, and the state that it is made in."""
-        return self._with_schema({f"state/{state}", f"observations/{state}"})
+    def observation_rests_on(self, state: str, number: int) -> frozenset[str]:
+        """What an observation rests on: its SQL, the state that it is made in, and what the row gives it."""
+        row = f"row/{self._catalogue.states[state].subject}"
+        return self._with_schema({f"state/{state}", f"observation/{observation(state, number)}", row})
 
     def everything(self) -> dict[str, str]:
         """The digest of every name that anything of this catalogue can rest on."""
         names = {f"{kind}/{id}" for kind, nouns in self._nouns.items() for id in nouns}
         names |= {f"schema/{name}" for name in self._objects.names}
-        return self.digests({*names, "postgresql/major"})
+        return self.digests({*names, *_ALWAYS})
 
-    def _with_schema(self, names: Iterable[str], *, asked: str | None = None) -> frozenset[str]:
-        """These names, the objects of the schema that their SQL reaches, and the server's major version.
-
-        asked: the subject whose relation was asked as well.
-        """
-        named = self._named(names) | (self._named([f"subject/{asked}"]) if asked is not None else frozenset())
-        schema = {f"schema/{name}" for name in self._objects.reached(named)}
-        return frozenset({*names, *schema, "postgresql/major"})
+    def _with_schema(self, names: Iterable[str]) -> frozenset[str]:
+        """These names, the objects of the schema that their SQL reaches, the clock and the server's major version."""
+        named = self._named(names)
+        gone = {name for name in self._before - self._objects.names if name in named or name == EVERYTHING}
+        schema = {f"schema/{name}" for name in (*self._objects.reached(named), *gone)}
+        return frozenset({*names, *schema, *_ALWAYS})
 
     def fingerprint(self, names: Iterable[str]) -> str:
         """One digest over everything named."""
@@ -230,39 +266,16 @@ class Fingerprints:
 
     def catalogue(self) -> str:
         """The digest of the whole catalogue, prose included."""
-        return digest(_plain(self._catalogue))
+        return digest(plain(self._catalogue))
+
+
+_ALWAYS = ("catalogue/clock", "postgresql/major")  # everything rests on these
+
+
+def observation(state: str, number: int) -> str:
+    """The name of an observation: ``ready 1``, the cost ``ready cost``."""
+    return f"{state} {'cost' if number == COST else number + 1}"
 
 
 def _ends(moves: dict[str, tuple[str, ...]]) -> frozenset[str]:
     return frozenset(moves) | frozenset(target for targets in moves.values() for target in targets)
-
-
-_PROSE = {"title", "about", "shows", "does_not_show", "means", "because", "owner", "origin"}
-
-
-def _plain(noun: object) -> str:
-    """A noun as canonical JSON, SQL normalized; of actions, events and scenarios without their prose."""
-    prose = frozenset() if isinstance(noun, Catalogue) else frozenset(_PROSE)
-    return json.dumps(_value(noun, prose), sort_keys=True, default=str)
-
-
-def _value(noun: object, without: frozenset[str]) -> object:
-    match noun:
-        case Sql():
-            return [normal(noun.text), noun.params]
-        case StoreEffect():
-            return [noun.verb, noun.target, noun.content]
-        case dict():
-            return [[_value(key, without), _value(value, without)] for key, value in noun.items()]
-        case tuple() | list():
-            return [_value(value, without) for value in noun]
-        case None | str() | int():
-            return noun
-        case _ if hasattr(type(noun), "model_fields"):
-            fields = type(noun).model_fields  # type: ignore[attr-defined]
-            kept = (name for name, info in fields.items() if name not in without and not info.exclude)
-            return {
-                name: _value(getattr(noun, name), without) for name in kept if getattr(noun, name) not in ((), {}, None)
-            }
-        case _:
-            return str(noun)

@@ -66,7 +66,9 @@ class _Renewal:
 
     def states(self) -> Iterator[StateRecord]:
         then, now = self._then.states, self._catalogue.states
-        yield from (record for record in then if record.id in now)
+        for record in then:
+            if record.id in now:
+                yield record.model_copy(update={"subject": now[record.id].subject})
         for id in self._missing("state", now, (record.id for record in then)):
             rests_on = self._prints.state_rests_on(id, ())
             yield StateRecord(

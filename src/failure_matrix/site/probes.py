@@ -6,11 +6,11 @@ Parameters become psql variables, set on lines above the query, so that ``:'id'`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import Sql, Subject
-from failure_matrix.catalogue.sql import Kind, parameters, tokens
+from failure_matrix.catalogue.sql import Kind, parameters, significant, tokens
 from failure_matrix.site import looks
 from failure_matrix.site.book import Book
 from failure_matrix.site.looks import CLOCK
@@ -115,21 +115,43 @@ def _probe(
     some: bool = False,
 ) -> Probe:
     """The query with all that stands above it. What is needed must be looked at first, for ``some`` of its answers."""
-    stores = looks.stores(book.catalogue, sqls)
+    stores = _read(book, sqls)
     parameters_ = list(dict.fromkeys((*subject.key, *(name for sql in sqls for name in parameters(sql)))))
     used = [name for name in parameters_ if _variable(name) in select or (name == CLOCK and _clock(book) in select)]
     settings = "".join(f"{row}\n" for row in _settings(book, subject, used))
     lists = (_STORE if looks.files(store) in needed else _NO_FILES for store in stores)
     ctes = ",\n".join(each.format(name=_name(store)) for each, store in zip(lists, stores, strict=True))
-    with_ = f"WITH {ctes}\n" if ctes else ""
-    if ctes and select.lstrip()[:4].lower() == "with":
-        with_, select = f"WITH {ctes},\n", select.lstrip()[4:].lstrip()
-    query = f"{with_}{select};"
+    query = f"{_merged(ctes, select)}{_end(select)}"
     if needed:
         settings += f"-- yes once you looked at {' and '.join(needed)}, and put in what you saw\n\\set {_LOOKED} no\n"
     if needed and not some:
         query = f"\\if :{_LOOKED}\n{query}\n\\else\n\\echo {_unknown(needed)}\n\\endif"
     return Probe(label=label, sql=visible(settings + query), looks=needed)
+
+
+def _read(book: Book, sqls: Sequence[Sql]) -> list[str]:
+    """The stores that the query has to be given: of a name that is a column wherever it stands, none."""
+    named = looks.named(book.catalogue, sqls)
+    whole = len(sqls) > 1  # a relation and its conditions
+    return [store for store in named if whole or looks.files(store) in looks.of_query(book.catalogue, sqls[0])]
+
+
+def _merged(ctes: str, select: str) -> str:
+    """The query with these before what it has of its own behind WITH."""
+    if not ctes:
+        return select
+    words = significant(select, "none")
+    if not words or words[0].name != "with":
+        return f"WITH {ctes}\n{select}"
+    own = words[2] if words[1].name == "recursive" else words[1]
+    recursive = " RECURSIVE" if words[1].name == "recursive" else ""
+    return f"{select[: words[0].start]}WITH{recursive} {ctes},\n{select[own.start :]}"
+
+
+def _end(select: str) -> str:
+    """What ends the query; a comment at its end must not eat it."""
+    found = tokens(select, "none")
+    return "\n;" if found and found[-1].kind is Kind.COMMENT else ";"
 
 
 def _settings(book: Book, subject: Subject, names: Iterable[str]) -> Iterator[str]:
@@ -143,7 +165,7 @@ def _settings(book: Book, subject: Subject, names: Iterable[str]) -> Iterator[st
             if name not in examples and not asked:
                 yield "-- as you sent it"
                 asked = True
-            yield f"\\set {name} {_set_value(examples.get(name, ''))}"
+            yield f"\\set {_plain(name)} {_set_value(examples.get(name, ''))}"
 
 
 def _set_value(text: str) -> str:
@@ -171,7 +193,13 @@ def _clock(book: Book) -> str:
 
 
 def _variable(name: str) -> str:
-    return f":'{name}'"
+    return f":'{_plain(name)}'"
+
+
+def _plain(name: str) -> str:
+    """A parameter as psql names a variable; ``looked`` is ours."""
+    plain = re.sub(r"[^\w]", "_", name)
+    return f"{plain}_" if plain == _LOOKED else plain
 
 
 def _name(identifier: str) -> str:

@@ -83,9 +83,12 @@ def refuse(site: Path) -> None:
         return
     if not site.is_dir():
         raise CouldNot(f"publish to '{site}': it is a file", "Name another --site, or remove it.")
-    for why, paths, mend in _foreign(site, manifest.read(site)):
-        if foreign := _listed(paths):
-            raise CouldNot(f"publish to '{site}': {why}", *foreign, mend)
+    try:
+        for why, paths, mend in _foreign(site, manifest.read(site)):
+            if foreign := _listed(paths):
+                raise CouldNot(f"publish to '{site}': {why}", *foreign, mend)
+    except OSError as exc:
+        raise CouldNot(f"publish to '{site}': {exc.strerror} ({exc.filename})", "Make it readable.") from exc
 
 
 def _foreign(site: Path, named: Mapping[str, str] | None) -> Iterator[tuple[str, Iterator[str], str]]:

@@ -29,11 +29,11 @@ from failure_matrix.evidence.records import (
     Verdict,
     Witness,
 )
-from failure_matrix.evidence.rollup import by_state, mechanisms, numbered, who, worst_of
+from failure_matrix.evidence.rollup import by_state, mechanisms, who, worst_of
+from failure_matrix.evidence.waiving import Judged, Waiving, name_of
 from failure_matrix.verify import witnesses
 from failure_matrix.verify.cells import cells
 from failure_matrix.verify.sweep import Sweep
-from failure_matrix.verify.waiving import Judged, Waiving
 
 Judgeable = TypeVar(
     "Judgeable",
@@ -92,17 +92,15 @@ class Conclusion:
         self._waiving = waiving
         self._moved = witnesses.moved(catalogue, seen.scenarios)
         self._reached = witnesses.reached(catalogue, seen.scenarios)
-        self.scenarios = tuple(self._judged(f"scenario {record.id}", record) for record in seen.scenarios)
-        self.mechanisms = tuple(
-            self._judged(f"mechanism {record.id}", record) for record in mechanisms(catalogue, self.scenarios)
-        )
+        self.scenarios = tuple(map(self._judged, seen.scenarios))
+        self.mechanisms = tuple(map(self._judged, mechanisms(catalogue, self.scenarios)))
         self._failures = list(self._all_failures())
         self._ruined = self._all_ruins()
         self.moves = tuple(self._move(key, found) for key, found in self._moved.items())
         self.cells = tuple(self._judged_cells())
-        self.guards = tuple(self._judged(f"guard {guard.action} {guard.guard}", guard) for guard in seen.guards)
-        self.population = tuple(self._judged(f"population {each.subject}", each) for each in seen.population)
-        self.observations = tuple(self._judged(_observed(each), each) for each in seen.observations)
+        self.guards = tuple(map(self._judged, seen.guards))
+        self.population = tuple(map(self._judged, seen.population))
+        self.observations = tuple(map(self._judged, seen.observations))
         self.invariants = tuple(self._invariants())
         self._by_state = by_state(
             catalogue, moves=self.moves, cells=self.cells, guards=self.guards, observations=self.observations
@@ -110,20 +108,17 @@ class Conclusion:
         self.states = tuple(self._state(id, found) for id, found in self._reached.items())
         self.waivers = tuple(waiving.records())
 
-    def _judged(self, name: str, record: Judgeable) -> Judgeable:
+    def _judged(self, record: Judgeable) -> Judgeable:
         if record.verdict is None:
-            self._waiving.untried(name)
+            self._waiving.untried(name_of(record))
             return record
-        verdict, because = self._waiving.judge(name, record.verdict, record.because)
+        verdict, because = self._waiving.judge(name_of(record), record.verdict, record.because)
         return record.model_copy(update={"verdict": verdict, "because": because})
 
     def _judged_cells(self) -> Iterator[CellRecord]:
         if self._seen.sweep is None:
             return
-        for cell in cells(self._catalogue, self._seen.sweep.tallies, self._moved, self._reached):
-            caller = f" {cell.caller}" if cell.caller else ""
-            name = f"cell {cell.state} {cell.action}{caller}"
-            yield self._judged(name, cell)
+        yield from map(self._judged, cells(self._catalogue, self._seen.sweep.tallies, self._moved, self._reached))
 
     def _all_failures(self) -> Iterator[tuple[Verdict, str, Failure]]:
         """Every failure of a step or scenario, as bad as its scenario's verdict."""
@@ -202,7 +197,7 @@ class Conclusion:
             verdict = Verdict.BROKEN if wrong else Verdict.VERIFIED if checked else Verdict.UNREACHED
             because = wrong or (None if checked else "no step ran")
             record = InvariantRecord(id=id, verdict=verdict, because=because, checked=checked)
-            yield self._judged(f"invariant {id}", record)
+            yield self._judged(record)
 
 
 def _called(state: str, action: str, caller: str | None) -> str:
@@ -212,7 +207,3 @@ def _called(state: str, action: str, caller: str | None) -> str:
 def _first(found: Sequence[Witness]) -> tuple[str, ...]:
     """The scenario that showed it first: one is enough."""
     return tuple(witness.scenario for witness in found[:1])
-
-
-def _observed(record: ObservationRecord) -> str:
-    return f"{numbered(record)} {record.state}"

@@ -36,7 +36,7 @@ class Tally:
 
     runs: int = 0
     wrong: str | None = None
-    elsewhere: int = 0  # runs in other states
+    elsewhere: dict[str, int] = field(default_factory=dict)  # runs in each other state
     also_in: dict[str, str] = field(default_factory=dict)  # those in which it gave a row, and where it first did
 
 
@@ -87,9 +87,10 @@ class Observing:
             return
         for named, found in zip(asked, self._ask(world, subject, key, asked.values()), strict=True):
             if isinstance(found, Result):
-                self.tallies[named].elsewhere += 1
+                tally = self.tallies[named]
+                tally.elsewhere[state] = tally.elsewhere.get(state, 0) + 1
                 if found.rows:
-                    self.tallies[named].also_in[state] = _at(witness)
+                    tally.also_in[state] = _at(witness)
 
     def _telling(self, subject: str) -> Iterator[tuple[tuple[str, int], Sql]]:
         """The observations that name the row they look at, of every state of a subject."""
@@ -126,7 +127,8 @@ class Observing:
     def _told(self, world: World, text: str) -> str:
         """An error without what is hidden, and the same words in every run."""
         secrets = Secrets(self._catalogue)
-        secrets.saw(world.look(None))
+        if not world.admin.lost:
+            secrets.saw(world.look(None))
         return Names(datetime.now(UTC)).text(secrets.text(text))
 
     def _sources(self, world: World, subject: str, key: KeyText) -> Mapping[str, Value]:
@@ -144,30 +146,39 @@ def records(catalogue: Catalogue, observed: Sequence[Observing]) -> Iterator[Obs
             found = [each.tallies[state, number] for each in observed if (state, number) in each.tallies]
             runs = sum(tally.runs for tally in found)
             also = {other: at for tally in reversed(found) for other, at in tally.also_in.items()}
-            wrong = next((tally.wrong for tally in found if tally.wrong), None) or _misleads(
-                catalogue, state, number, also
-            )
-            verdict = Verdict.BROKEN if wrong else Verdict.VERIFIED if runs else Verdict.UNREACHED
+            asked = {other for tally in found for other in tally.elsewhere}
+            wrong = next((tally.wrong for tally in found if tally.wrong), None)
+            wrong = wrong or _misleads(catalogue, state, number, also, asked)
+            unasked = [other for other in _also_in(catalogue, state, number) if other not in asked]
+            verdict = Verdict.BROKEN if wrong else Verdict.VERIFIED if runs and not unasked else Verdict.UNREACHED
+            never = f"no scenario gets to {unasked[0]}, where it is said to give a row too" if unasked else None
             yield ObservationRecord(
                 state=state,
                 observation=None if number == COST else number,
                 verdict=verdict,
-                because=wrong or (None if runs else "no scenario gets to its state"),
+                because=wrong or (never if runs else "no scenario gets to its state"),
                 runs=runs,
-                elsewhere=sum(tally.elsewhere for tally in found),
+                elsewhere=sum(sum(tally.elsewhere.values()) for tally in found),
                 also_in=tuple(other for other in catalogue.states if other in also),
             )
 
 
-def _misleads(catalogue: Catalogue, state: str, number: int, also: Mapping[str, str]) -> str | None:
+def _also_in(catalogue: Catalogue, state: str, number: int) -> tuple[str, ...]:
+    """The other states in which it is said to give a row."""
+    return () if number == COST else catalogue.states[state].observe[number].also_in
+
+
+def _misleads(
+    catalogue: Catalogue, state: str, number: int, also: Mapping[str, str], asked: Collection[str]
+) -> str | None:
     """Why an observation is not what tells its state: a row in another one that it does not own up to, or no row."""
-    said = () if number == COST else catalogue.states[state].observe[number].also_in
+    said = _also_in(catalogue, state, number)
     unsaid = [other for other in catalogue.states if other in also and other not in said]
     if unsaid:
         more = ", ".join(unsaid)
         return f"it gives a row in {more} too, as at {also[unsaid[0]]}: ask for more, or say also_in: [{more}]"
     for other in said:
-        if other not in also:
+        if other in asked and other not in also:
             return f"it is said to give a row in {other} too, and nowhere did"
     return None
 

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import pairwise
 
 from failure_matrix.catalogue.model import Catalogue, Step
-from failure_matrix.evidence.records import Failure, OrderRecord, Orders
+from failure_matrix.evidence.records import Failure, OrderRecord, Orders, Verdict, of_failures
 from failure_matrix.verify.entry import Numbered
 from failure_matrix.verify.ground import Ground
 from failure_matrix.verify.interleavings import Gaps, Interleavings
@@ -164,8 +164,10 @@ class Tally:
         )
 
 
-def _length(record: OrderRecord) -> tuple[int, Order]:
-    return len(record.steps), record.order
+def _length(record: OrderRecord) -> tuple[bool, int, Order]:
+    """What shows something before what only could not look; then the shortest."""
+    failures = [*record.failures, *(failure for step in record.steps for failure in step.failures)]
+    return of_failures(failures) is Verdict.INCOMPLETE, len(record.steps), record.order
 
 
 def play_orders(table: Table, most: int) -> Orders:

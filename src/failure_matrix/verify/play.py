@@ -103,6 +103,7 @@ class Play:
             case Trouble():
                 expected, observed = why.expected, why.observed
             case ServerError() if self._world.admin.lost:
+                kind = "could-not-look"
                 observed = "our own connection, whose application_name is 'observer', was ended"
         locked = isinstance(why, ServerError) and why.sqlstate == LOCK_NOT_AVAILABLE  # what a caller is asked of
         if (locked or isinstance(why, NotKept | Impossible)) and not self._expects:

@@ -72,7 +72,7 @@ def in_all_orders(
     failures = orders.failures(catalogue, unfolded, seen, listed_broke=broke)
     verdict, because = Verdict.VERIFIED, None
     if failures:
-        verdict, because = Verdict.BROKEN, failures[0].message
+        verdict, because = of_failures(failures), failures[0].message
     elif seen.skipped:
         verdict, because = Verdict.INCOMPLETE, f"{seen.ran} of {seen.exist - seen.impossible} orders"
     changed = {"orders": seen, "failures": (*listed.failures, *failures), "verdict": verdict, "because": because}
@@ -116,7 +116,8 @@ class _Rests:
     def sweep(self, number: int) -> None:
         """Sweep, where no session holds a transaction open."""
         situation = self._play.situation
-        if self._watch.sweep is not None and situation is not None and self._world.at_rest:
+        ready = self._world.at_rest and not self._world.admin.lost
+        if self._watch.sweep is not None and situation is not None and ready:
             witness = Witness(scenario=self._id, step=number)
             self._watch.sweep.visit(self._ground, self._world, situation, self._play.standing, witness)
 

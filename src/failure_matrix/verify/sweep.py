@@ -189,11 +189,23 @@ class _Visit:
                 said = self._tries.said(asked.action, sources)
             except NoAnswer as why:
                 return replace(found, wrong=self._told(str(why), sources, tried))
-            return found if said is None else replace(found, said=self._told(said, sources, tried))
+            return found if said is None else replace(found, said=self._said(said, sources, tried))
         return found if found.wrong is None else replace(found, wrong=self._told(found.wrong, sources, tried))
+
+    def _said(self, answer: Result, sources: Mapping[str, Scalar], tried: Try) -> str:
+        """What the record answers, without what is hidden, and the same words in every run."""
+        if not answer.rows:
+            return "no row"
+        secrets = self._secrets(sources, tried)
+        secrets.answered(Answer(results=(answer,)))
+        row = secrets.row(answer.columns, answer.rows[0])
+        return Names(datetime.now(UTC)).text(", ".join("null" if value is None else value for value in row))
 
     def _told(self, wrong: str, sources: Mapping[str, Scalar], tried: Try) -> str:
         """What is wrong without what is hidden, and the same words in every run."""
+        return Names(datetime.now(UTC)).text(self._secrets(sources, tried).text(wrong))
+
+    def _secrets(self, sources: Mapping[str, Scalar], tried: Try) -> Secrets:
         secrets = Secrets(self._catalogue)
         secrets.bound(sources)
         for situation in (self._situation, tried.after):
@@ -201,7 +213,7 @@ class _Visit:
                 secrets.saw(situation)
         if tried.answer is not None:
             secrets.answered(Answer(results=(tried.answer,)))
-        return Names(datetime.now(UTC)).text(secrets.text(wrong))
+        return secrets
 
     def _call(self, asked: Mapping[Call, Mapping[str, Scalar]]) -> dict[Call, Mapping[str, Scalar] | Assessment]:
         """What each caller brings to each row; all are asked in one round trip."""

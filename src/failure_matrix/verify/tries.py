@@ -67,6 +67,7 @@ class Tries:
         self._look = self._probe(rest.inventory)
         self._needs: dict[str, tuple[str, ...]] = {}
         self._known: dict[tuple[object, ...], Try] = {}
+        self._answers: dict[tuple[object, ...], Found] = {}
         self._read: dict[object, Situation] = {}
         self._begin = [_BEGIN, *([_HURRY] if rest.locks is not None else [])]
         self._end = [_IMMEDIATE] if has_deferrable(self._connection) else []
@@ -114,8 +115,8 @@ class Tries:
                 raise NoAnswer("it ends the backend that runs it, so it cannot be tried and rolled back") from error
         return self._known[key]
 
-    def said(self, id: str, sources: Sources) -> str | None:
-        """What the record says of a refusal, None where the action does not ask it. Raises NoAnswer.
+    def said(self, id: str, sources: Sources) -> Result | None:
+        """What the record says of a refusal, one row at most; None where the action does not ask it. Raises NoAnswer.
 
         A refusal changes nothing, so it is asked as things stand.
         """
@@ -124,15 +125,18 @@ class Tries:
             return None
         asked = with_stores(self._catalogue, f"SELECT * FROM (\n{ask.text}\n) AS asked")
         request = _request(asked, {**self._stores, **self._sources(sources)})
-        try:
-            *_, found, _ = self._connection.together([_READ_ONLY, request], [_ROLLBACK])
-        except ServerError as error:  # the connection is lost
-            raise NoAnswer("asking the record after a refusal ends the backend that asks") from error
+        key = (request.text, *request.values)
+        if key not in self._answers:
+            try:
+                *_, self._answers[key], _ = self._connection.together([_READ_ONLY, request], [_ROLLBACK])
+            except ServerError as error:  # the connection is lost
+                raise NoAnswer("asking the record after a refusal ends the backend that asks") from error
+        found = self._answers[key]
         if not isinstance(found, Result):
             raise NoAnswer(f"the record cannot be asked after a refusal: {found or 'it was not reached'}")
         if len(found.rows) > 1:
             raise NoAnswer(f"asked after a refusal, the record gives {len(found.rows)} rows, and an answer is one")
-        return ", ".join(value or "null" for value in found.rows[0]) if found.rows else "no row"
+        return found
 
     def _key(self, id: str, sources: Sources) -> tuple[object, ...]:
         return (id, *[sources[name] for name in self.needs(id)])

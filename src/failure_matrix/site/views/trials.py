@@ -229,7 +229,9 @@ def _callers(book: Book) -> Table | None:
     """Who the callers are, in the catalogue's own words."""
     rows = []
     for id, caller in book.catalogue.callers.items():
-        constants = ", ".join(f"{name} {value}" for name, value in caller.gives.items())
+        constants = ", ".join(
+            f"{name} {'(hidden)' if name in book.catalogue.hidden else value}" for name, value in caller.gives.items()
+        )
         bound = " ".join(caller.sql.text.split()) if caller.sql is not None else constants
         may = [prose(a.title) for a in book.catalogue.actions.values() if a.permits and id in a.permits]
         rows.append(

@@ -5,11 +5,52 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from datetime import date
+from typing import assert_never
 
 from failure_matrix.catalogue.model import Catalogue, Waiver
-from failure_matrix.evidence.records import Verdict, WaiverRecord, worst
+from failure_matrix.evidence.coverage import Item
+from failure_matrix.evidence.records import (
+    CellRecord,
+    GuardRecord,
+    InvariantRecord,
+    MechanismRecord,
+    MoveRecord,
+    ObservationRecord,
+    PopulationRecord,
+    ScenarioRecord,
+    StateRecord,
+    Verdict,
+    WaiverRecord,
+    worst,
+)
+from failure_matrix.evidence.rollup import numbered
 
 Judged = tuple[Verdict, str | None]
+
+
+def name_of(record: Item) -> str:
+    """What a record is called in a waiver."""
+    match record:
+        case ScenarioRecord():
+            return f"scenario {record.id}"
+        case MechanismRecord():
+            return f"mechanism {record.id}"
+        case StateRecord():
+            return f"state {record.id}"
+        case MoveRecord():
+            return f"move {record.from_} {record.by} {record.to}"
+        case CellRecord():
+            return f"cell {record.state} {record.action}{f' {record.caller}' if record.caller else ''}"
+        case GuardRecord():
+            return f"guard {record.action} {record.guard}"
+        case PopulationRecord():
+            return f"population {record.subject}"
+        case ObservationRecord():
+            return f"{numbered(record)} {record.state}"
+        case InvariantRecord():
+            return f"invariant {record.id}"
+        case _:
+            assert_never(record)
 
 
 class Waiving:
@@ -32,6 +73,15 @@ class Waiving:
             if waiver.of == name and verdict is not Verdict.VERIFIED and not self._expired(waiver):
                 return Verdict.WAIVED, f"until {waiver.until}: {waiver.because}"
         return verdict, because
+
+    def why_gone(self, name: str) -> str:
+        """Why what was waived once is not any more."""
+        ended = next((each.until for each in self._waivers.values() if each.of == name), None)
+        return f"it was waived until {ended}" if ended else "it was waived, and the waiver is gone"
+
+    def stands(self, name: str) -> bool:
+        """Whether a waiver of it stands today."""
+        return any(each.of == name and not self._expired(each) for each in self._waivers.values())
 
     def untried(self, name: str) -> None:
         """Take note of what has no verdict."""
