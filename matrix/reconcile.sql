@@ -8,6 +8,8 @@ SELECT CASE
            THEN 'never acquired: report nothing, check the number'
          WHEN owner IS DISTINCT FROM :owner OR epoch <> :epoch
            THEN 'ownership lost: report nothing, the generation in the record answers'
+         WHEN state = 'running' AND candidate_name(id, epoch) <> :candidate
+           THEN 'not applied: that file is of another generation, name your own'
          WHEN state = 'running' AND lease_until > :now
            THEN 'not applied: you still hold the lease, publish again'
          WHEN state = 'running'

@@ -191,7 +191,9 @@ class Book:
         found: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         for id, action in self.catalogue.actions.items():
             if action.instead_of is None:
-                means = dict.fromkeys(action.moves, action.refusal.means.get("otherwise", "")) | action.refusal.means
+                own = self.states_of.get(action.subject, {})
+                moved = [state for state in action.moves if state in own]
+                means = dict.fromkeys(moved, action.refusal.means.get("otherwise", "")) | action.refusal.means
                 for state, text in means.items():
                     if text and state != "otherwise":
                         found[state].append((id, text))

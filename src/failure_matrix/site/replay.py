@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -70,13 +71,13 @@ def _blocks(book: Book, noun: Scenario, record: ScenarioRecord) -> Iterator[Bloc
     numbers: list[int] = []
     lines: list[str] = []
     for step in record.steps:
-        found = list(_lines(book, noun.steps[step.number - 1], step))
-        acts = any(not line.startswith("--") for line in found)
-        where = (step.in_ or "any") if acts else None
+        listed = noun.steps[step.number - 1]
+        found = list(_lines(book, listed, step))
+        where = step.in_ or ("any" if _sql(listed, _deed(book, listed)) else None)
         if where is not None and terminal is not None and where != terminal:
             yield _block(terminal, numbers, lines)
             numbers, lines, terminal = [], [], None
-        if step.in_ and acts and step.in_ not in begun:
+        if step.in_ and step.in_ not in begun:
             begun.add(step.in_)
             lines += _first_lines(book, noun, step.in_)
         terminal = where or terminal
@@ -102,12 +103,8 @@ def _first_lines(book: Book, noun: Scenario, session: str) -> Iterator[str]:
 
 
 def _lines(book: Book, step: Step, record: StepRecord) -> Iterator[str]:
-    deed: Action | Event | None = None
-    if step.do is not None:
-        deed = book.catalogue.actions.get(step.do)
-    elif step.event is not None:
-        deed = book.catalogue.events.get(step.event)
-    sql = step.sql or (deed.sql if deed else None)
+    deed = _deed(book, step)
+    sql = _sql(step, deed)
     named = record.name or record.verb
     waits = f", waits for {' and '.join(record.waits)}" if record.waits else ""
     yield f"-- {record.number}: {prose(named)}{waits}"
@@ -119,11 +116,26 @@ def _lines(book: Book, step: Step, record: StepRecord) -> Iterator[str]:
         typed = {**(deed.with_ if deed else {}), **step.with_}
         yield _ended(_bound(sql, record, typed))
     if deed and deed.store:
-        yield f"-- then, in its store: {_effect(deed.store)}"
+        yield f"-- {_effect(deed.store, record, after_sql=sql is not None)}"
 
 
-def _effect(effect: StoreEffect) -> str:
-    return prose(f"{effect.verb} {effect.target}")
+def _deed(book: Book, step: Step) -> Action | Event | None:
+    if step.do is not None:
+        return book.catalogue.actions.get(step.do)
+    return book.catalogue.events.get(step.event) if step.event is not None else None
+
+
+def _sql(step: Step, deed: Action | Event | None) -> Sql | None:
+    return step.sql or (deed.sql if deed else None)
+
+
+def _effect(effect: StoreEffect, record: StepRecord, *, after_sql: bool) -> str:
+    """What happens in the store, with the name of the file; nothing where the SQL before it gave no row."""
+    target = re.sub(r"\$(\w+)", lambda name: record.with_.get(name[1]) or name[0], effect.target)
+    what = prose(f"{effect.verb} {target}")
+    if record.rows == 0:
+        return f"{what}: not done, {'the statement gave no row' if after_sql else 'the store refused it'}"
+    return f"then, in its store: {what}" if after_sql else f"in its store: {what}"
 
 
 def _bound(sql: Sql, record: StepRecord, typed: Mapping[str, Scalar]) -> str:

@@ -169,6 +169,9 @@ _PART = re.compile(r"\b[\d,]+ of [\d,]+\b( \w+)?")
 
 
 def _incomplete(book: Book, record: StateRecord, because: str) -> Standing:
+    if not record.witnesses:
+        why = _sentences("Not shown", because)
+        return Standing(verdict=record.verdict, note="not shown", lead="Declared; not shown:", why=why)
     part = _PART.search(because)
     if part:
         shown = part.group()

@@ -32,7 +32,8 @@ def population(book: Book) -> Section | None:
     """Every combination of values, and where each was found."""
     rows = []
     for probe in book.evidence.population:
-        hits = join((say(to_state(book, id), f" {number:,}") for id, number in probe.hits.items() if number), ", ")
+        found = [(id, probe.hits[id]) for id in book.catalogue.states if probe.hits.get(id)]
+        hits = join((say(to_state(book, id), f" {number:,}") for id, number in found), ", ")
         standing = of_item(book, f"population {probe.subject}", probe.verdict, probe.because)
         tried = f"{probe.combinations:,} combinations, {probe.admitted:,} admitted by the schema"
         rows.append(
@@ -58,7 +59,9 @@ def population(book: Book) -> Section | None:
 def _offending(found: dict[str, str | None] | None) -> list[str]:
     if not found:
         return []
-    return ["; the smallest that is not: " + ", ".join(f"{column} {value(each)}" for column, each in found.items())]
+    return [
+        "; the smallest that is not: " + ", ".join(f"{column} {value(each)}" for column, each in sorted(found.items()))
+    ]
 
 
 def untried(book: Book) -> Section | None:

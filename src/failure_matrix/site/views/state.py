@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from failure_matrix.catalogue.model import Observation, State
 from failure_matrix.site.book import MATRIX, Book, to_owner, to_state
 from failure_matrix.site.diagrams import Graph, neighbourhood
-from failure_matrix.site.probes import Probe, observation_probe, psql_text, state_probe
+from failure_matrix.site.probes import Probe, observation_probe, state_probe
 from failure_matrix.site.standing import Standing, of_state
 from failure_matrix.site.tables import Table, TableRow
 from failure_matrix.site.views.actions import ActionView, actions, pitfalls
@@ -208,8 +208,9 @@ def _source(book: Book, id: str, noun: State) -> StateSource:
     if noun.complete_when:
         facts.append(("Complete when", say(prose(noun.complete_when))))
     cost = noun.retention.cost if noun.retention else None
+    costing = observation_probe(book, cost, noun.subject, "What keeping it costs").sql if cost else ""
     return StateSource(
         facts=tuple(facts),
         predicate=visible(noun.when.text.strip()),
-        cost=visible(psql_text(book, cost).strip()) if cost else "",
+        cost=costing,
     )

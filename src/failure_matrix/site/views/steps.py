@@ -63,7 +63,7 @@ def _uncommented(sql: str) -> str:
 
 
 def given_values(step: StepRecord) -> Cell:
-    pairs = [f"{name} {value(given, 24)}" for name, given in step.with_.items()]
+    pairs = [f"{name} {value(given, 24)}" for name, given in sorted(step.with_.items())]
     return line(Quiet(fitting(pairs, 90, "value"))) if pairs and step.verb in ("do", "sql") else ()
 
 
@@ -105,7 +105,7 @@ def _rows(step: StepRecord) -> str:
 
 def alone(book: Book, step: StepRecord) -> Iterable[Phrase]:
     """What only one session sees: after the step, in its own transaction."""
-    for session, seen in step.seen_by.items():
+    for session, seen in sorted(step.seen_by.items()):
         for each in seen:
             if each.state == ABSENT:
                 yield say(Quiet(f"{session} sees no {_key(each.subject, each.key)}"))

@@ -71,7 +71,7 @@ def trials(book: Book) -> TrialsView | None:
     good = sum(cell.verdict is Verdict.VERIFIED for cell in tried)
     return TrialsView(
         summary=say(
-            "Every action was offered to every caller in every state, each try in a transaction that was rolled back. "
+            "Every action was offered to every caller in every state that may be, and what it did was rolled back. "
             f"{count(len(tried), 'cell')} tried, {good:,} as declared{_untried(records)}. "
             "Refused is only what was tried and refused."
         ),
