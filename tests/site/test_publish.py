@@ -71,6 +71,15 @@ def test_a_page_that_somebody_edited_is_refused_and_stays(tmp_path: Path) -> Non
     assert beside(site) == []
 
 
+def test_an_empty_directory_that_somebody_made_is_refused_and_stays(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    publish(OLD, site)
+    (site / "states" / "mine" / "deep").mkdir(parents=True)
+    with pytest.raises(CouldNot, match=r"directories that are not ours\n  'states/mine/deep/'\n"):
+        publish(NEW, site)
+    assert (site / "states" / "mine" / "deep").is_dir()
+
+
 def test_a_manifest_that_names_a_file_does_not_make_it_ours(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()

@@ -356,5 +356,6 @@ class Evidence(Record):
     waivers: tuple[WaiverRecord, ...] = ()
     invariants: tuple[InvariantRecord, ...] = ()
     coverage: dict[str, Count] = {}  # scenarios, states, moves, invariants
+    hidden: tuple[str, ...] = ()  # columns that are left out of it
     digests: dict[str, str] = {}  # what verdicts rest on -> its digest, see fingerprints
     run: Run

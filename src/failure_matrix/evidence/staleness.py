@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import TypeVar
 
+from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.model import ABSENT, Catalogue
 from failure_matrix.evidence import renewal
 from failure_matrix.evidence.coverage import counted
@@ -42,8 +43,11 @@ def against(evidence: Evidence, catalogue: Catalogue, today: date) -> Evidence:
     """The evidence as it stands today: what rests on something changed is stale, what is new was never shown.
 
     What is no longer declared is left out, waivers are those that stand today, and a state is as bad as the worst that
-    has happened to its parts.
+    has happened to its parts. Raises CouldNot where the evidence holds columns that are hidden by now.
     """
+    if shown := sorted(catalogue.hidden - set(evidence.hidden)):
+        why = f"it was made before it was hidden what stands in {', '.join(shown)}"
+        raise CouldNot(f"render this evidence: {why}", "Run matrix verify to make it anew, and delete the old file.")
     return counted(_Comparison(evidence, catalogue, today).evidence())
 
 

@@ -44,6 +44,15 @@ def strangers(directory: Path, named: Mapping[str, str]) -> Iterator[str]:
     return (path for path in held(directory) if path not in named and path != NAME)
 
 
+def empty(directory: Path, named: Mapping[str, str]) -> Iterator[str]:
+    """The directories that hold nothing, and that no file of ours would be in."""
+    ours = {parent.as_posix() for path in named for parent in Path(path).parents}
+    for top, directories, files in os.walk(directory):
+        path = Path(top).relative_to(directory).as_posix()
+        if not (directories or files or path in ours or path == "."):
+            yield f"{path}/"
+
+
 def changed(directory: Path, named: Mapping[str, str]) -> Iterator[str]:
     """The files that a manifest names and that are not as it says: somebody has changed them, or put them there."""
     return (path for path in held(directory) if path in named and not _is(directory / path, named[path]))

@@ -97,6 +97,7 @@ def _foreign(site: Path, named: Mapping[str, str] | None) -> Iterator[tuple[str,
         yield "it holds files and no manifest of ours", manifest.held(site), _MOVE
         return
     yield "it holds files that its manifest does not name", manifest.strangers(site, named), _MOVE
+    yield "it holds directories that are not ours", manifest.empty(site, named), _MOVE
     changed = list(manifest.changed(site, named))
     if changed and manifest.read(site) == named:  # else another build has put its site there meanwhile
         yield "files in it were changed since they were built", iter(changed), _CHANGED

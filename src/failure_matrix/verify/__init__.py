@@ -48,7 +48,7 @@ def verify(
         sweep = Sweep(catalogue) if whole else None
         with nullcontext() if only else verification.probing() as population:
             listed = verification.listed(chosen, sweep)
-        records = listed if quick else verification.in_all_orders(listed)
+        records = verification.left_out(listed) if quick else verification.in_all_orders(listed)
         seen = Seen(
             scenarios=records,
             observations=verification.observations(),

@@ -76,6 +76,7 @@ def conclude(
         observations=conclusion.observations,
         waivers=conclusion.waivers,
         invariants=conclusion.invariants,
+        hidden=tuple(sorted(catalogue.hidden)),
         digests=fingerprints.everything(),
         run=run,
     )

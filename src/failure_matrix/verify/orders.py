@@ -170,6 +170,11 @@ def _length(record: OrderRecord) -> tuple[bool, int, Order]:
     return of_failures(failures) is Verdict.INCOMPLETE, len(record.steps), record.order
 
 
+def exist(unfolded: Script) -> int:
+    """How many orders a scenario's own steps have."""
+    return Interleavings(tuple(_sessions(unfolded.own).values())).total
+
+
 def play_orders(table: Table, most: int) -> Orders:
     """Play the orders besides the listed one, ``most`` at most, and count what came of them."""
     tally = Tally(exist=table.exist, counts=dict.fromkeys(End, 0), shortest={})

@@ -79,6 +79,18 @@ def in_all_orders(
     return listed.model_copy(update=changed)
 
 
+def in_one_order(catalogue: Catalogue, listed: ScenarioRecord) -> ScenarioRecord:
+    """A scenario of which the other orders are left out: incomplete where there are some, and it asks for them."""
+    unfolded = script(catalogue, listed.id)
+    exist = orders.exist(unfolded)
+    if unfolded.scenario.orders == "listed" or exist == 1:
+        return listed
+    left = listed.model_copy(update={"orders": Orders(exist=exist, ran=1, skipped=exist - 1)})
+    if listed.verdict != Verdict.VERIFIED:
+        return left
+    return left.model_copy(update={"verdict": Verdict.INCOMPLETE, "because": f"1 of {exist:,} orders"})
+
+
 def _play_own(unfolded: Script, play: Play, rests: _Rests) -> None:
     rests.begin()
     for numbered in unfolded.own:

@@ -12,6 +12,7 @@ from failure_matrix.verify.guards import GuardTrials, Removal
 from failure_matrix.verify.lane import Lane, beside, parted
 from failure_matrix.verify.observing import Observing, records
 from failure_matrix.verify.population import Population
+from failure_matrix.verify.scenario import in_one_order
 from failure_matrix.verify.sweep import Sweep
 
 Progress = Callable[[str], None]
@@ -46,6 +47,10 @@ class Verification:
             return lane.orders(self._catalogue, record)
 
         return tuple(parted(self._lanes, records, play))
+
+    def left_out(self, records: Sequence[ScenarioRecord]) -> tuple[ScenarioRecord, ...]:
+        """What is known of scenarios whose other orders are not played."""
+        return tuple(in_one_order(self._catalogue, record) for record in records)
 
     def observations(self) -> tuple[ObservationRecord, ...]:
         """What the observations gave wherever the scenarios entered their states."""

@@ -18,6 +18,7 @@ RULES: tuple[Callable[[Look], Iterator[Finding]], ...] = (
     states.unreachable_states,
     states.traps,
     states.reverses,
+    states.seen_elsewhere,
     states.missing_for_readers,
     states.long_cells,
     steps.verbs,
@@ -41,6 +42,7 @@ RULES: tuple[Callable[[Look], Iterator[Finding]], ...] = (
     parameters.reserved_parameters,
     proofs.sources_of_sweep,
     proofs.unfenced_actions,
+    proofs.sources_of_callers,
     proofs.waived_things,
 )
 

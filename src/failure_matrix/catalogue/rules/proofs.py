@@ -57,6 +57,14 @@ def unfenced_actions(look: Look) -> Iterator[Finding]:
             yield look.found("unfenced", ("actions", name, "permits"), message, hint)
 
 
+def sources_of_callers(look: Look) -> Iterator[Finding]:
+    """Find callers that bring what SQL gives, and constants beside it."""
+    for name, caller in look.catalogue.callers.items():
+        if caller.sql is not None and caller.gives:
+            message = f"caller '{name}' has sql and gives, and only one of the two binds its parameters"
+            yield look.found("caller-source", ("callers", name, "gives"), message, "take one of the two out")
+
+
 def waived_things(look: Look) -> Iterator[Finding]:
     """Find waivers of what does not exist."""
     for name, waiver in look.catalogue.waivers.items():

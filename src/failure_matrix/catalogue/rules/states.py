@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from failure_matrix.catalogue.findings import Finding
 from failure_matrix.catalogue.model import ABSENT, State
 from failure_matrix.catalogue.reading import KEY, Trail, say
 from failure_matrix.catalogue.rules.look import OTHERWISE, Look
+from failure_matrix.catalogue.sql import parameters
 
 
 def reserved_words(look: Look) -> Iterator[Finding]:
@@ -96,6 +97,33 @@ def reverses(look: Look) -> Iterator[Finding]:
                 message = f"state '{name}' is reversed by '{deed}', which has no move from it"
                 hint = f"add '{name}' to the moves of '{deed}', or take it out here"
                 yield look.found("reverse-without-move", ("states", name, "reverse", deed, KEY), message, hint)
+
+
+def seen_elsewhere(look: Look) -> Iterator[Finding]:
+    """Find ``also_in`` that means nothing: no SQL, SQL that names no row, a state where it is never run."""
+    for name, state in look.catalogue.states.items():
+        subject = look.catalogue.subjects.get(state.subject)
+        for number, observation in enumerate(state.observe):
+            trail: Trail = ("states", name, "observe", number, "also_in")
+            said = f"observation {number + 1} of state '{name}'"
+            if not observation.also_in:
+                continue
+            if observation.sql is None:
+                yield look.found("also-in", trail, f"{said} has also_in and no SQL", "take it out, or add sql")
+            elif subject and not set(subject.key) <= set(parameters(observation.sql)):
+                keys = ", ".join(f":{key}" for key in subject.key)
+                message = f"{said} has also_in, and its SQL does not name the row by {keys}"
+                yield look.found("also-in", trail, message, f"compare the key with {keys}, or take also_in out")
+            else:
+                yield from _elsewhere(look, name, state, trail, observation.also_in)
+
+
+def _elsewhere(look: Look, name: str, state: State, trail: Trail, also: Sequence[str]) -> Iterator[Finding]:
+    for at, other in enumerate(also):
+        body = look.catalogue.states.get(other)
+        if other in (ABSENT, name) or (body and (body.subject != state.subject or body.uncommitted)):
+            message = f"state '{name}' is observed also in '{other}', where the observation is never run"
+            yield look.found("also-in", (*trail, at), message, f"name another committed state of {state.subject}")
 
 
 def missing_for_readers(look: Look) -> Iterator[Finding]:

@@ -153,3 +153,8 @@ def after_the_break(look: Look) -> Iterator[Finding]:
                 message = f"{say(trail)} never runs: step {number + 1} has 'breaks' and ends the scenario"
                 yield look.found("after-the-break", trail, message, "take the later steps out, or the 'breaks'")
                 break
+        before = look.catalogue.scenarios.get(scenario.after) if scenario.after is not None else None
+        if scenario.orders == "all" and before is not None and any(step.breaks for step in before.steps):
+            message = f"scenario '{name}' asks for all orders, and '{scenario.after}' breaks something where it begins"
+            hint = "orders drop what steps expect, so none can begin there: take 'orders' out"
+            yield look.found("after-the-break", ("scenarios", name, "orders"), message, hint)
