@@ -56,6 +56,12 @@ def test_check_writes_nothing_and_says_what_differs(here: Path, capsys: pytest.C
 
 
 @pytest.mark.usefixtures("catalogue")
+def test_pages_are_the_same_from_evidence_that_was_written_down(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Keys are sorted in the file: nothing on a page may hang on their order."""
+    assert main(["build"]) == 0
+    assert main(["build", "--check", "--evidence", str(here / "site" / "evidence.json")]) == 0, capsys.readouterr().out
+
+
 def test_given_evidence_is_rendered_without_a_server(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

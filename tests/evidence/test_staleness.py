@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from failure_matrix.catalogue.findings import CouldNot
 from failure_matrix.catalogue.load import load
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.database.cluster import Server
@@ -268,6 +269,12 @@ def test_an_observation_goes_by_its_place_and_its_sql(evidence: Evidence, tmp_pa
     first, cost = (each for each in today.observations if each.state == "ready")
     assert (first.observation, first.verdict, first.because) == (0, Verdict.UNREACHED, NEW)
     assert cost.verdict is Verdict.VERIFIED
+
+
+def test_what_is_hidden_by_now_is_not_rendered(evidence: Evidence, tmp_path: Path) -> None:
+    hiding = _changed(tmp_path, "from: job, show: [job.state]", "from: job, show: [job.state], hide: [job.state]")
+    with pytest.raises(CouldNot, match="made before it was hidden what stands in state"):
+        against(evidence, hiding)
 
 
 WAIVED = """

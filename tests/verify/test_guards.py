@@ -190,3 +190,59 @@ def test_the_evidence_is_the_same_on_two_lanes(stage: Stage, queue: Proof) -> No
 def test_what_the_server_makes_nothing_of_is_not_removable(sqlstate: str, rejection: bool) -> None:
     """A refusal by privilege or by row-level security is of class 42 too, and is one that was noticed."""
     assert guards._is_rejection(sqlstate) is rejection
+
+
+SEATS = """
+catalogue:
+  title: Seats
+  schema:
+    - |
+      CREATE TABLE seat (
+        id bigint PRIMARY KEY, taken boolean NOT NULL DEFAULT false, holders integer NOT NULL DEFAULT 0)
+subjects:
+  seat: {key: {id: seat.id}, from: seat, show: [seat.taken]}
+states:
+  free: {subject: seat, title: Free, when: NOT seat.taken}
+  taken: {subject: seat, title: Taken, when: seat.taken}
+actions:
+  hold:
+    subject: seat
+    title: Hold
+    sql: SELECT id FROM seat WHERE id = :id AND NOT taken FOR UPDATE
+    moves: {free: free}
+events:
+  taking: {title: It is taken, moves: {free: taken}}
+  leaving: {title: It is left, moves: {taken: free}}
+invariants:
+  one-holder: {title: One holder a seat, sql: SELECT id FROM seat WHERE holders > 1}
+scenarios:
+  one-after-the-other:
+    title: Two take the seat, one after the other
+    orders: all
+    given: {seat: [{id: 1}, {id: 2, taken: true}]}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, do: hold, with: {id: 1}, rows: 1, keep: {a: id}}
+      - in: A
+        sql: UPDATE seat SET taken = true, holders = holders + 1 WHERE id = :id
+        with: {id: $a}
+        event: taking
+      - {in: A, sql: COMMIT}
+      - {in: A, sql: "UPDATE seat SET taken = false, holders = holders - 1 WHERE id = 1", event: leaving}
+      - {in: B, sql: BEGIN}
+      - {in: B, do: hold, with: {id: 1}, rows: 1, keep: {b: id}}
+      - in: B
+        sql: UPDATE seat SET taken = true, holders = holders + 1 WHERE id = :id
+        with: {id: $b}
+        event: taking
+      - {in: B, sql: COMMIT}
+"""
+
+
+def test_what_only_another_order_notices_is_noticed(stage: Stage) -> None:
+    proof = prove(stage, SEATS)
+    lock = proof.guard("FOR UPDATE")
+    assert (lock.outcome, lock.verdict) == ("noticed", Verdict.VERIFIED), lock.because
+    assert "in order " in lock.noticed_by[0]
+    assert "invariant one-holder is broken" in lock.noticed_by[0]
+    assert proof.evidence.scenarios[0].verdict is Verdict.VERIFIED

@@ -184,6 +184,16 @@ scenarios:
     }
 
 
+@pytest.mark.parametrize("pause", ["", ", pg_sleep(0.05)"])
+def test_who_ends_our_own_connection_shows_nothing_broken(stage: Stage, queue: str, pause: str) -> None:
+    ended = f"SELECT pg_terminate_backend(pid){pause} FROM pg_stat_activity WHERE application_name = 'observer'"
+    ended += " AND datname = current_database()"
+    more = f"scenarios:\n  ends: {{title: It ends, given: {{job: [{{id: 1}}]}}, steps: [{{in: A, sql: {ended!r}}}]}}\n"
+    (record,) = stage.prove(queue, more).scenarios
+    failures = [failure for step in record.steps for failure in step.failures]
+    assert (record.verdict, [failure.kind for failure in failures]) == (Verdict.INCOMPLETE, ["could-not-look"])
+
+
 def test_a_column_that_a_step_takes_away_is_no_traceback(stage: Stage, queue: str) -> None:
     more = """
 scenarios:

@@ -89,6 +89,29 @@ def test_what_only_a_session_sees_is_observed_from_outside(stage: Stage) -> None
     assert [(each.verdict, each.runs) for each in proof.evidence.observations] == [(Verdict.VERIFIED, 1)] * 2
 
 
+def test_one_that_ends_our_own_connection_is_told(stage: Stage) -> None:
+    ended = "SELECT pg_terminate_backend(pg_backend_pid())"
+    made = edited(
+        fault("observations"),
+        ("{see: it is lost, sql: SELECT 1}", f'{{see: it is lost, sql: "{ended}"}}'),
+        (
+            "  one:\n",
+            "  lost: {title: Lost, given: {job: [{id: 1, state: lost}]}, steps: [{in: A, sql: SELECT 1}]}\n  one:\n",
+        ),
+    )
+    record = prove(stage, made).observation("lost")
+    assert (record.verdict, (record.because or "")[:5]) == (Verdict.BROKEN, "FATAL")
+
+
+def test_what_only_a_session_sees_is_known_by_nothing_else(stage: Stage) -> None:
+    """From outside there is no row of it, so the other states' observations are not run there."""
+    there = '  there: {subject: job, title: There, when: "true", final: true}\n'
+    seen = there.replace("final: true}", "final: true, observe: [{see: it, sql: SELECT 1 WHERE :id > 0}]}")
+    made = edited(UNSEEN, (there, seen))
+    record = prove(stage, made, quick=True).observation("there")
+    assert (record.elsewhere, record.also_in) == (0, ())
+
+
 OFFERED = """
 catalogue:
   title: A row that offers nothing

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from failure_matrix.catalogue.model import Catalogue
 from failure_matrix.evidence.fingerprints import Fingerprints
 from failure_matrix.evidence.records import Orders, ScenarioRecord, Verdict
+from failure_matrix.verify import verify
 from failure_matrix.verify.ground import laid
 from failure_matrix.verify.interleavings import Interleavings
 from failure_matrix.verify.lane import lanes
@@ -160,6 +161,54 @@ def test_a_value_that_a_step_fails_to_keep_makes_an_order_impossible(stage: Stag
     record = _one(stage, queue, [first, second, "{in: B, do: take, with: {id: 1, owner: B}, rows: 0}"])
     assert record.verdict == Verdict.VERIFIED
     assert record.orders == Orders(exist=3, ran=2, impossible=1)
+
+
+def test_where_orders_are_left_out_a_scenario_is_incomplete(stage: Stage, queue: str) -> None:
+    catalogue = stage.catalogue(
+        queue, _text(["{in: A, sql: SELECT 1}", "{in: B, sql: SELECT 2}", "{in: C, sql: SELECT 3}"])
+    )
+    (record,) = verify(catalogue, stage.server, quick=True).scenarios
+    assert (record.verdict, record.because) == (Verdict.INCOMPLETE, "1 of 6 orders")
+    assert record.orders == Orders(exist=6, ran=1, skipped=5)
+
+
+LOCKING = """
+catalogue:
+  title: An order in which nobody can look
+  schema:
+    - |
+      CREATE TABLE job (id bigint PRIMARY KEY, state text NOT NULL); CREATE SEQUENCE number;
+      CREATE FUNCTION lock_it() RETURNS text LANGUAGE plpgsql AS
+        $$ BEGIN IF (SELECT state FROM job) = 'held' THEN LOCK TABLE job; END IF; RETURN 'x'; END $$;
+subjects:
+  job: {key: {id: job.id}, from: job, show: [job.state]}
+states:
+  ready: {subject: job, title: Ready, when: job.state = 'ready'}
+  held: {subject: job, title: Held, when: job.state = 'held', final: true}
+actions:
+  hold:
+    subject: job
+    title: Hold
+    sql: UPDATE job SET state = 'held' WHERE id = :id AND state = 'ready'
+    moves: {ready: held}
+invariants:
+  few: {title: Few numbers, sql: SELECT last_value FROM number WHERE last_value > 9}
+scenarios:
+  one:
+    title: As listed it is ready when it is asked
+    orders: all
+    given: {job: [{id: 1, state: ready}]}
+    steps:
+      - {in: A, sql: BEGIN}
+      - {in: A, sql: SELECT lock_it()}
+      - {in: B, do: hold, with: {id: 1}, rows: 1}
+"""
+
+
+def test_an_order_in_which_nobody_could_look_shows_nothing_broken(stage: Stage) -> None:
+    (record,) = verify(stage.catalogue(LOCKING), stage.server).scenarios
+    assert record.verdict is Verdict.INCOMPLETE
+    assert (record.because or "").endswith("could not look afterwards, and the scenario is over")
 
 
 def test_a_caller_that_is_not_there_makes_an_order_impossible(stage: Stage, queue: str) -> None:

@@ -50,6 +50,12 @@ def test_what_is_hidden_is_nowhere(hidden: Evidence) -> None:
     assert "(hidden)" in told
 
 
+def test_what_the_record_answers_is_told_without_it(hidden: Evidence) -> None:
+    answers = {answer for cell in hidden.cells for answer in cell.answers}
+    assert "of (hidden), (hidden), (hidden), (hidden), used" in answers
+    assert not [answer for answer in answers if "secret" in answer]
+
+
 def test_only_what_is_hidden_is(hidden: Evidence) -> None:
     records = {record.id: record for record in hidden.scenarios}
     assert [record.because for record in hidden.scenarios[:1]] == [None]
