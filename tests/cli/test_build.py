@@ -62,6 +62,7 @@ def test_pages_are_the_same_from_evidence_that_was_written_down(here: Path, caps
     assert main(["build", "--check", "--evidence", str(here / "site" / "evidence.json")]) == 0, capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("catalogue")
 def test_given_evidence_is_rendered_without_a_server(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,7 +171,8 @@ def test_an_older_server_gives_the_same_verdicts(server: Server) -> None:
         assert older.major == 15
         theirs = verify(catalogue, older, quick=True)
     assert _verdicts(theirs) == _verdicts(ours)
-    assert {record.verdict for record in theirs.scenarios} == {Verdict.VERIFIED}
+    listed = [record for record in theirs.scenarios if catalogue.scenarios[record.id].orders == "listed"]
+    assert {record.verdict for record in listed} == {Verdict.VERIFIED}
     apart: dict[str, object] = {"run": None, "postgresql": None, "digests": {}}
     stripped = [json.loads(each.model_copy(update=apart).model_dump_json()) for each in (ours, theirs)]
     for each in stripped:  # fingerprints cover the major version
