@@ -53,7 +53,7 @@ def main() -> int:
     day = datetime.now(UTC).date().isoformat()
     cores = os.cpu_count() or 1
     sys.stdout.write(f"{table(rows)}\n\n{day}, {cores} cores, {platform.system()} {platform.machine()}, ")
-    sys.stdout.write(f"Python {platform.python_version()}, medians of so many times.\n")
+    sys.stdout.write(f"Python {platform.python_version()}; each is the median of so many times.\n")
     return int(any(row.met is False for row in rows))
 
 

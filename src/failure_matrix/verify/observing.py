@@ -41,10 +41,15 @@ class Tally:
 
 
 class Observing:
-    """Runs the observations of the states that one scenario begins with and that its steps enter."""
+    """Runs the observations of the states that one scenario begins with and that its steps enter.
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    What other states are known by is run at every entry, or, if not ``thorough``, at the first of each state.
+    """
+
+    def __init__(self, catalogue: Catalogue, *, thorough: bool = True) -> None:
         self._catalogue = catalogue
+        self._thorough = thorough
+        self._entered: set[str] = set()
         self.tallies: dict[tuple[str, int], Tally] = {}
 
     def begin(self, world: World, standing: Standing, witness: Witness) -> None:
@@ -64,33 +69,39 @@ class Observing:
         self._run_all(world, entered, witness)
 
     def _run_all(self, world: World, entered: Iterable[tuple[str, KeyText, str]], witness: Witness) -> None:
+        """Run what each state is known by, and what the other states of its subject are, in one round trip."""
         for subject, key, state in sorted(entered):
-            asked = dict(observations_of(self._catalogue, state))
-            for number, found in zip(asked, self._ask(world, subject, key, asked.values()), strict=True):
-                wrong = self._wrong(world, number, found)
-                if wrong is None:
-                    continue
-                tally = self.tallies.setdefault((state, number), Tally())
-                tally.runs += 1
-                if wrong and tally.wrong is None:
-                    tally.wrong = f"{wrong}, at {_at(witness)}"
-            self._run_others(world, subject, key, state, witness)
+            own = {(state, number): sql for number, sql in observations_of(self._catalogue, state)}
+            others = self._others(subject, state)
+            answers = self._ask(world, subject, key, [*own.values(), *others.values()])
+            for named, found in zip((*own, *others), answers, strict=True):
+                tally = self.tallies.setdefault(named, Tally())
+                if named in own:
+                    self._count(world, tally, named[1], found, witness)
+                elif isinstance(found, Result):  # an error says nothing here, its own state tells it
+                    tally.elsewhere[state] = tally.elsewhere.get(state, 0) + 1
+                    if found.rows:
+                        tally.also_in[state] = _at(witness)
 
-    def _run_others(self, world: World, subject: str, key: KeyText, state: str, witness: Witness) -> None:
-        """Run what other states are known by; an error says nothing here, its own state tells it."""
-        asked = {
+    def _count(self, world: World, tally: Tally, number: int, found: Result | ServerError, witness: Witness) -> None:
+        """Count one run in the observation's own state."""
+        wrong = self._wrong(world, number, found)
+        if wrong is None:
+            return
+        tally.runs += 1
+        if wrong and tally.wrong is None:
+            tally.wrong = f"{wrong}, at {_at(witness)}"
+
+    def _others(self, subject: str, state: str) -> dict[tuple[str, int], Sql]:
+        """What the other states are known by, unless it is known already that it gives a row in this one too."""
+        if self._catalogue.states[state].uncommitted or (not self._thorough and state in self._entered):
+            return {}
+        self._entered.add(state)
+        return {
             named: sql
             for named, sql in self._telling(subject)
-            if named[0] != state and state not in self.tallies.setdefault(named, Tally()).also_in
+            if named[0] != state and (named not in self.tallies or state not in self.tallies[named].also_in)
         }
-        if self._catalogue.states[state].uncommitted or not asked:
-            return
-        for named, found in zip(asked, self._ask(world, subject, key, asked.values()), strict=True):
-            if isinstance(found, Result):
-                tally = self.tallies[named]
-                tally.elsewhere[state] = tally.elsewhere.get(state, 0) + 1
-                if found.rows:
-                    tally.also_in[state] = _at(witness)
 
     def _telling(self, subject: str) -> Iterator[tuple[tuple[str, int], Sql]]:
         """The observations that name the row they look at, of every state of a subject."""
@@ -114,11 +125,14 @@ class Observing:
             return ()
         try:
             sources = self._sources(world, subject, key)
-            segments = [[_READ_ONLY, self._request(sql, sources)] for sql in asked]
-            answers = world.admin.together(*(part for segment in segments for part in (segment, [_ROLLBACK])))
+            requests = [self._request(sql, sources) for sql in asked]
+            answers = world.admin.together([_READ_ONLY, *requests], [_ROLLBACK])[1:-1]
+            if not all(isinstance(answer, Result) for answer in answers):  # after an error the rest is not asked
+                segments = [part for request in requests for part in ([_READ_ONLY, request], [_ROLLBACK])]
+                answers = world.admin.together(*segments)[1::3]
         except ServerError as error:
             return [error] * len(asked)
-        return [answer for answer in answers[1::3] if answer is not None]  # BEGIN, this, ROLLBACK
+        return [answer for answer in answers if answer is not None]
 
     def _request(self, sql: Sql, sources: Mapping[str, Value]) -> Request:
         text, values = bound(with_stores(self._catalogue, sql.text), sources)
