@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from failure_matrix.catalogue.model import Catalogue, Scalar, Sql
-from failure_matrix.catalogue.sql import statement
+from failure_matrix.catalogue.sql import identifiers, statement
 from failure_matrix.database.answers import Request, Value
 from failure_matrix.database.classify import KeyText
 from failure_matrix.database.connection import Connection
@@ -14,13 +14,14 @@ from failure_matrix.database.relations import store_relations
 
 
 def with_stores(catalogue: Catalogue, text: str) -> Sql:
-    """SQL that asks, with the stores as relations before it."""
+    """SQL that asks, with the stores that it names as relations before it."""
     return _with_stores(tuple(catalogue.stores), text)
 
 
 @lru_cache(maxsize=4096)
 def _with_stores(stores: tuple[str, ...], text: str) -> Sql:
-    items = store_relations(stores)
+    names = identifiers(text)
+    items = store_relations(store for store in stores if store in names)
     return Sql(text=f"WITH {', '.join(items)}\n{text}" if items else text)
 
 
