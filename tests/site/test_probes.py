@@ -330,3 +330,14 @@ def test_a_probe_is_on_the_page_in_both_forms() -> None:
     assert f"```sql\n{probe.sql}\n```" in site["index.md"].decode()
     shown = re.sub(r"<[^>]+>", "", site["index.html"].decode())
     assert probe.sql.replace("'", "&#39;").replace("<", "&lt;").replace(">", "&gt;") in shown
+
+
+def test_a_replay_gives_nothing_away_that_is_hidden() -> None:
+    made = builders.changed(
+        subjects={"job": {"hide": ["job.owner"]}},
+        scenarios={"acquire-once": {"given": {"tables": {"job": [{"id": 1, "owner": "s3cret"}]}}}},
+    )
+    found = replay(book(made), made.scenarios["acquire-once"], ScenarioRecord.model_validate(builders.acquire_once()))
+    assert found
+    assert "INSERT INTO job (id, owner) VALUES (1, DEFAULT);" in found.blocks[0].sql
+    assert "s3cret" not in "".join(block.sql for block in found.blocks)

@@ -53,7 +53,8 @@ def _setup(book: Book, noun: Scenario) -> str:
         lines.append(_ended(noun.given.sql.text))
     for table, rows in noun.given.tables.items():
         for row in rows:
-            values = ", ".join(_scalar(each) for each in row.values())
+            hidden = book.catalogue.hidden
+            values = ", ".join("DEFAULT" if name in hidden else _scalar(each) for name, each in row.items())
             lines.append(
                 f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values});"
                 if row
