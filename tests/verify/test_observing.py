@@ -11,7 +11,7 @@ from failure_matrix.verify import verify
 
 @pytest.fixture(scope="module")
 def faulty(stage: Stage) -> Proof:
-    return prove(stage, fault("observations"), quick=True)
+    return prove(stage, fault("observations"))
 
 
 def test_each_fault_says_what_is_wrong(faulty: Proof) -> None:
@@ -22,7 +22,8 @@ def test_what_is_hidden_is_not_told(faulty: Proof) -> None:
     assert "secret" not in (faulty.observation("held", 0).because or "")
 
 
-def test_a_state_is_as_bad_as_its_observations(faulty: Proof) -> None:
+def test_a_state_is_as_bad_as_its_observations(stage: Stage) -> None:
+    faulty = prove(stage, fault("observations"), quick=True)
     assert faulty.state("ready").verdict is Verdict.BROKEN
     assert (faulty.state("ready").because or "").startswith("observation 2: it gives no row, at one, step 0")
 
@@ -43,7 +44,7 @@ def test_they_change_nothing(stage: Stage) -> None:
             "  lost: {title: Lost, given: {job: [{id: 1, state: lost}]}, steps: [{in: A, sql: SELECT 1}]}\n  one:\n",
         ),
     )
-    record = prove(stage, writing, quick=True).observation("lost")
+    record = prove(stage, writing).observation("lost")
     assert (record.verdict, record.because) == (
         Verdict.BROKEN,
         "ERROR 25006: cannot execute nextval() in a read-only transaction, at lost, step 0",
@@ -85,7 +86,7 @@ scenarios:
 
 
 def test_what_only_a_session_sees_is_observed_from_outside(stage: Stage) -> None:
-    proof = prove(stage, UNSEEN, quick=True)
+    proof = prove(stage, UNSEEN)
     assert [(each.verdict, each.runs) for each in proof.evidence.observations] == [(Verdict.VERIFIED, 1)] * 2
 
 
@@ -108,8 +109,16 @@ def test_what_only_a_session_sees_is_known_by_nothing_else(stage: Stage) -> None
     there = '  there: {subject: job, title: There, when: "true", final: true}\n'
     seen = there.replace("final: true}", "final: true, observe: [{see: it, sql: SELECT 1 WHERE :id > 0}]}")
     made = edited(UNSEEN, (there, seen))
-    record = prove(stage, made, quick=True).observation("there")
+    record = prove(stage, made).observation("there")
     assert (record.elsewhere, record.also_in) == (0, ())
+
+
+def test_where_nobody_ran_them_in_other_states_they_are_incomplete(stage: Stage) -> None:
+    quick = prove(stage, fault("observations"), quick=True)
+    named = quick.observation("ready", 0)
+    assert (named.verdict, named.because, named.elsewhere) == (Verdict.INCOMPLETE, "it was not run in other states", 0)
+    assert quick.observation("ready", 1).verdict is Verdict.BROKEN
+    assert quick.observation("ready", None).verdict is Verdict.VERIFIED
 
 
 OFFERED = """
@@ -140,13 +149,13 @@ scenarios:
 
 
 def test_what_a_row_offers_may_be_null(stage: Stage) -> None:
-    record = prove(stage, OFFERED, quick=True).observation("ready")
+    record = prove(stage, OFFERED).observation("ready")
     assert (record.verdict, record.runs) == (Verdict.VERIFIED, 2)
 
 
 def test_the_first_scenario_of_the_catalogue_is_named_whoever_was_faster(stage: Stage) -> None:
     catalogue = stage.catalogue(OFFERED)
-    one, two = (verify(catalogue, stage.server, quick=True, jobs=jobs) for jobs in (1, 2))
+    one, two = (verify(catalogue, stage.server, jobs=jobs) for jobs in (1, 2))
     assert one.observations == two.observations
     assert one.scenarios == two.scenarios
     assert one.observations[1].because == "it gives no row, at first, step 1"
@@ -154,4 +163,4 @@ def test_the_first_scenario_of_the_catalogue_is_named_whoever_was_faster(stage: 
 
 def test_costs_are_a_number_and_its_unit(stage: Stage) -> None:
     good = edited(fault("observations"), ("SELECT 'much', 'bytes'", "SELECT 1.5, 'bytes' AS unit"))
-    assert prove(stage, good, quick=True).observation("held", None).verdict is Verdict.VERIFIED
+    assert prove(stage, good).observation("held", None).verdict is Verdict.VERIFIED

@@ -7,6 +7,7 @@ so that ``matrix --help`` costs what typer costs.
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from collections.abc import Sequence
@@ -60,6 +61,7 @@ def _root(
 
 def run() -> None:
     """Run ``matrix`` with this process's arguments, and leave with its exit code."""
+    gc.set_threshold(100_000, 50, 50)  # a command is over soon, and most of what it makes lives until then
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter still gets the message

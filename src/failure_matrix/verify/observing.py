@@ -43,13 +43,12 @@ class Tally:
 class Observing:
     """Runs the observations of the states that one scenario begins with and that its steps enter.
 
-    What other states are known by is run at every entry, or, if not ``thorough``, at the first of each state.
+    ``elsewhere``: those of the other states too.
     """
 
-    def __init__(self, catalogue: Catalogue, *, thorough: bool = True) -> None:
+    def __init__(self, catalogue: Catalogue, *, elsewhere: bool = True) -> None:
         self._catalogue = catalogue
-        self._thorough = thorough
-        self._entered: set[str] = set()
+        self.elsewhere = elsewhere
         self.tallies: dict[tuple[str, int], Tally] = {}
 
     def begin(self, world: World, standing: Standing, witness: Witness) -> None:
@@ -94,9 +93,8 @@ class Observing:
 
     def _others(self, subject: str, state: str) -> dict[tuple[str, int], Sql]:
         """What the other states are known by, unless it is known already that it gives a row in this one too."""
-        if self._catalogue.states[state].uncommitted or (not self._thorough and state in self._entered):
+        if self._catalogue.states[state].uncommitted or not self.elsewhere:
             return {}
-        self._entered.add(state)
         return {
             named: sql
             for named, sql in self._telling(subject)
@@ -105,10 +103,9 @@ class Observing:
 
     def _telling(self, subject: str) -> Iterator[tuple[tuple[str, int], Sql]]:
         """The observations that name the row they look at, of every state of a subject."""
-        key = frozenset(self._catalogue.subjects[subject].key)
         for state in self._catalogue.states_of(subject):
             for number, sql in observations_of(self._catalogue, state):
-                if number != COST and key <= frozenset(parameters(sql)):
+                if _names_row(self._catalogue, state, number, sql):
                     yield (state, number), sql
 
     def _wrong(self, world: World, number: int, found: Result | ServerError) -> str | None:
@@ -156,25 +153,47 @@ class Observing:
 def records(catalogue: Catalogue, observed: Sequence[Observing]) -> Iterator[ObservationRecord]:
     """One record for each observation and cost that has SQL, from what one scenario after another gave."""
     for state in catalogue.states:
-        for number, _ in observations_of(catalogue, state):
+        for number, sql in observations_of(catalogue, state):
             found = [each.tallies[state, number] for each in observed if (state, number) in each.tallies]
-            runs = sum(tally.runs for tally in found)
-            also = {other: at for tally in reversed(found) for other, at in tally.also_in.items()}
-            asked = {other for tally in found for other in tally.elsewhere}
-            wrong = next((tally.wrong for tally in found if tally.wrong), None)
-            wrong = wrong or _misleads(catalogue, state, number, also, asked)
-            unasked = [other for other in _also_in(catalogue, state, number) if other not in asked]
-            verdict = Verdict.BROKEN if wrong else Verdict.VERIFIED if runs and not unasked else Verdict.UNREACHED
-            never = f"no scenario gets to {unasked[0]}, where it is said to give a row too" if unasked else None
+            left_out = _names_row(catalogue, state, number, sql) and not all(each.elsewhere for each in observed)
+            verdict, because = _judged(catalogue, state, number, found, left_out=left_out)
+            also = {other for tally in found for other in tally.also_in}
             yield ObservationRecord(
                 state=state,
                 observation=None if number == COST else number,
                 verdict=verdict,
-                because=wrong or (never if runs else "no scenario gets to its state"),
-                runs=runs,
+                because=because,
+                runs=sum(tally.runs for tally in found),
                 elsewhere=sum(sum(tally.elsewhere.values()) for tally in found),
                 also_in=tuple(other for other in catalogue.states if other in also),
             )
+
+
+def _names_row(catalogue: Catalogue, state: str, number: int, sql: Sql) -> bool:
+    """Whether an observation is of one row: its parameters are the whole key. A cost never is."""
+    key = catalogue.subjects[catalogue.states[state].subject].key
+    return number != COST and frozenset(key) <= frozenset(parameters(sql))
+
+
+def _judged(
+    catalogue: Catalogue, state: str, number: int, found: Sequence[Tally], *, left_out: bool
+) -> tuple[Verdict, str | None]:
+    """What an observation is worth; ``left_out``: nobody ran it in other states."""
+    also = {other: at for tally in reversed(found) for other, at in tally.also_in.items()}
+    asked = {other for tally in found for other in tally.elsewhere}
+    wrong = next((tally.wrong for tally in found if tally.wrong), None) or (
+        None if left_out else _misleads(catalogue, state, number, also, asked)
+    )
+    if wrong:
+        return Verdict.BROKEN, wrong
+    if not any(tally.runs for tally in found):
+        return Verdict.UNREACHED, "no scenario gets to its state"
+    if left_out:
+        return Verdict.INCOMPLETE, "it was not run in other states"
+    for other in _also_in(catalogue, state, number):
+        if other not in asked:
+            return Verdict.UNREACHED, f"no scenario gets to {other}, where it is said to give a row too"
+    return Verdict.VERIFIED, None
 
 
 def _also_in(catalogue: Catalogue, state: str, number: int) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ class Verification:
 
         def play(lane: Lane, id: str) -> ScenarioRecord:
             self._progress(f"scenario {chosen.index(id) + 1}/{len(chosen)} {id}")
-            self._observing[id] = Observing(self._catalogue, thorough=sweep is not None)
+            self._observing[id] = Observing(self._catalogue, elsewhere=sweep is not None)
             return lane.play(self._catalogue, id, sweep, self._observing[id], orders=False)
 
         return tuple(parted(self._lanes if sweep is None else self._lanes[:1], chosen, play))
