@@ -223,7 +223,7 @@ def _stale(evidence: Evidence) -> dict[str, int]:
     [
         ("offers: {of: job.state}", "offers: {of: job.id}", {"cells", "guards", "observations", "states"}),
         ("spare: {id: 9}, offers", "spare: {id: 8}, offers", {"cells", "guards", "observations", "states"}),
-        ("asked (id bigint CHECK (id > 0))", "asked (id bigint)", OF_ACTIONS),
+        ("asked (id bigint CHECK (id > 0))", "asked (id bigint)", {"cells", "states"}),
         (
             "needed (id bigint CHECK (id > 0))",
             "needed (id bigint)",

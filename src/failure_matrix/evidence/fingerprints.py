@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from failure_matrix.catalogue.model import ABSENT, Catalogue, Scenario, Sql
+from failure_matrix.catalogue.model import ABSENT, Action, Catalogue, Scenario, Sql
 from failure_matrix.catalogue.sql import identifiers, normal
 from failure_matrix.evidence.canonical import plain
 from failure_matrix.evidence.declared import COST, observations
@@ -48,7 +48,10 @@ class Fingerprints:
             "row": catalogue.subjects,
             "state": catalogue.states,
             "observation": self._observations,
-            "action": catalogue.actions,
+            "action": {id: _without_ask(action) for id, action in catalogue.actions.items()},
+            "ask": {
+                id: action.refusal.ask for id, action in catalogue.actions.items() if action.refusal.ask is not None
+            },
             "event": catalogue.events,
             "caller": catalogue.callers,
             "scenario": catalogue.scenarios,
@@ -97,7 +100,7 @@ class Fingerprints:
                 return digest(plain([row.key, row.from_, row.offers, row.spare]))
             case "catalogue":
                 return digest(catalogue.settings.clock)
-            case "action" | "event" | "caller" | "subject":
+            case "action" | "ask" | "event" | "caller" | "subject":
                 return digest(plain(self._nouns[kind][id]))
             case "invariant":
                 return digest(normal(catalogue.invariants[id].sql.text))
@@ -169,11 +172,8 @@ class Fingerprints:
         """The SQL behind a name."""
         catalogue = self._catalogue
         match kind:
-            case "action":
-                action = catalogue.actions[id]
-                yield from (action.sql, action.requires, action.refusal.ask)
-            case "event":
-                yield from (catalogue.events[id].sql, catalogue.events[id].at)
+            case "action" | "ask" | "event":
+                yield from self._sqls_of_deeds(kind, id)
             case "observation":
                 yield self._observations[id][0]
             case "state":
@@ -187,6 +187,14 @@ class Fingerprints:
             case "scenario":
                 for scenario in self._chain(id):
                     yield from (scenario.given.sql, *(step.sql for step in scenario.steps))
+
+    def _sqls_of_deeds(self, kind: str, id: str) -> Iterator[Sql | None]:
+        if kind == "event":
+            yield from (self._catalogue.events[id].sql, self._catalogue.events[id].at)
+        elif kind == "ask":
+            yield self._catalogue.actions[id].refusal.ask
+        else:
+            yield from (self._catalogue.actions[id].sql, self._catalogue.actions[id].requires)
 
     @cached_property
     def _movers(self) -> Mapping[str, set[str]]:
@@ -215,10 +223,14 @@ class Fingerprints:
         names = {f"{kind}/{by}", *(f"state/{id}" for id in (source, target) if id != ABSENT)}
         return self._with_schema(names).union(*map(self.shown_by, scenarios))
 
-    def cell_rests_on(self, state: str, action: str, caller: str | None) -> frozenset[str]:
-        """What a cell's verdict rests on: the predicate, the action, the caller, the row and what it offers."""
+    def cell_rests_on(self, state: str, action: str, caller: str | None, *, asked: bool = False) -> frozenset[str]:
+        """What a cell's verdict rests on: the predicate, the action, the caller, the row and what it offers.
+
+        asked: the record was asked after a refusal.
+        """
         names = {f"action/{action}", f"row/{self._catalogue.actions[action].subject}"}
         names |= {f"state/{state}"} if state != ABSENT else set()
+        names |= {f"ask/{action}"} if asked and self._catalogue.actions[action].refusal.ask is not None else set()
         names |= {f"caller/{caller}"} if caller is not None else set()
         return self._with_schema(names)
 
@@ -275,6 +287,11 @@ _ALWAYS = ("catalogue/clock", "postgresql/major")  # everything rests on these
 def observation(state: str, number: int) -> str:
     """The name of an observation: ``ready 1``, the cost ``ready cost``."""
     return f"{state} {'cost' if number == COST else number + 1}"
+
+
+def _without_ask(action: Action) -> Action:
+    """The action without its question to the record: on the answers, cells alone rest."""
+    return action.model_copy(update={"refusal": action.refusal.model_copy(update={"ask": None})})
 
 
 def _ends(moves: dict[str, tuple[str, ...]]) -> frozenset[str]:

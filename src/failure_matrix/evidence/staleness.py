@@ -67,7 +67,9 @@ class _Comparison:
         then, prints = self._then, self._prints
         scenarios = tuple(self._today(r, prints.scenario_rests_on(r.id)) for r in then.scenarios)
         moves = tuple(self._judged(self._move(each)) for each in then.moves)
-        cells = tuple(self._dated(r, prints.cell_rests_on(r.state, r.action, r.caller)) for r in then.cells)
+        cells = tuple(
+            self._dated(r, prints.cell_rests_on(r.state, r.action, r.caller, asked=bool(r.answers))) for r in then.cells
+        )
         guards = tuple(self._today(r, prints.guard_rests_on(r.action, r.shown_by)) for r in then.guards)
         observations = tuple(self._observation(r) for r in then.observations)
         parts = by_state(
