@@ -145,10 +145,15 @@ def _no_options_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty working directory, so that no command writes into the project."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Path:
-    """An empty working directory, and commands that use the tests' server instead of starting one each."""
-    monkeypatch.chdir(tmp_path)
+    """That directory, and commands that use the tests' server instead of starting one each."""
 
     def serve(_: cluster.Source, *, meanwhile: Callable[[], object]) -> AbstractContextManager[Server]:
         meanwhile()

@@ -137,7 +137,7 @@ class Looks(Noun):
 class Refusal(Noun):
     looks: Annotated[tuple[Looks, ...], BeforeValidator(_one_or_many)] = (Looks(rows=0),)  # any of them
     means: dict[str, Text] = {}  # state found afterwards, or "otherwise" -> what it means
-    ask: Sql | None = None  # asks the record what became of it, with the action's own parameters; gives one row
+    ask: Sql | None = None  # asks the record what became of it, by the action's own parameters; one row at most
 
     # ``means`` may be written as one text for every state
     @classmethod

@@ -15,7 +15,7 @@ from failure_matrix.evidence.records import (
     Verdict,
 )
 
-Said = tuple[Verdict, str | None]
+Judged = tuple[Verdict, str | None]
 
 
 def by_state(
@@ -25,9 +25,9 @@ def by_state(
     cells: Iterable[CellRecord] = (),
     guards: Iterable[GuardRecord] = (),
     observations: Iterable[ObservationRecord] = (),
-) -> dict[str, list[Said]]:
+) -> dict[str, list[Judged]]:
     """What is said of each state's moves, cells, guards of the actions that leave it, and observations."""
-    found: dict[str, list[Said]] = {}
+    found: dict[str, list[Judged]] = {}
     parts = (*_moves(catalogue, moves), *_cells(cells), *_guards(catalogue, guards), *_observations(observations))
     for state, verdict, because in parts:
         if verdict is not None:
@@ -47,7 +47,7 @@ def mechanisms(catalogue: Catalogue, scenarios: Iterable[ScenarioRecord]) -> Ite
         yield MechanismRecord(id=id, verdict=verdict, because=because, scenarios=mechanism.scenarios)
 
 
-def worst_of(said: Sequence[Said]) -> Said:
+def worst_of(said: Sequence[Judged]) -> Judged:
     """The first of the worst."""
     return max(said, key=lambda each: each[0].badness)
 

@@ -28,14 +28,15 @@ from failure_matrix.evidence.records import (
     StateRecord,
     Verdict,
 )
-from failure_matrix.evidence.rollup import by_state, mechanisms, worst_of
-from failure_matrix.evidence.waiving import Judged, Waiving, name_of
+from failure_matrix.evidence.rollup import Judged, by_state, mechanisms, worst_of
+from failure_matrix.evidence.waiving import Waiving, name_of
 
 Dated = TypeVar(
     "Dated",
     ScenarioRecord, StateRecord, MoveRecord, CellRecord, GuardRecord, PopulationRecord, ObservationRecord,
     InvariantRecord, MechanismRecord,
 )  # fmt: skip
+Shown = TypeVar("Shown", StateRecord, MoveRecord)
 Part = TypeVar("Part", MoveRecord, CellRecord, GuardRecord, ObservationRecord)
 
 
@@ -124,9 +125,9 @@ class _Comparison:
             return Verdict.VERIFIED, None
         return Verdict.STALE, self._waiving.why_gone(name_of(record))
 
-    def _shown(self, record: Dated) -> Dated:
+    def _shown(self, record: Shown) -> Shown:
         """Stale where no scenario that showed it is as it was; one that is, is enough."""
-        scenarios = dict.fromkeys(witness.scenario for witness in getattr(record, "witnesses", ()))
+        scenarios = dict.fromkeys(witness.scenario for witness in record.witnesses)
         changes = [
             list(self._changes(self._prints.shown_by(id) if id in self._catalogue.scenarios else {f"scenario/{id}"}))
             for id in scenarios

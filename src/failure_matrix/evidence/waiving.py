@@ -23,9 +23,7 @@ from failure_matrix.evidence.records import (
     WaiverRecord,
     worst,
 )
-from failure_matrix.evidence.rollup import numbered
-
-Judged = tuple[Verdict, str | None]
+from failure_matrix.evidence.rollup import Judged, numbered
 
 
 def name_of(record: Item) -> str:

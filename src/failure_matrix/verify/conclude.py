@@ -29,8 +29,8 @@ from failure_matrix.evidence.records import (
     Verdict,
     Witness,
 )
-from failure_matrix.evidence.rollup import by_state, mechanisms, who, worst_of
-from failure_matrix.evidence.waiving import Judged, Waiving, name_of
+from failure_matrix.evidence.rollup import Judged, by_state, mechanisms, who, worst_of
+from failure_matrix.evidence.waiving import Waiving, name_of
 from failure_matrix.verify import witnesses
 from failure_matrix.verify.cells import cells
 from failure_matrix.verify.sweep import Sweep

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from failure_matrix.catalogue.model import ABSENT
 from failure_matrix.evidence.records import CellRecord, Verdict
 from failure_matrix.evidence.rollup import numbered
+from failure_matrix.evidence.waiving import name_of
 from failure_matrix.site.book import Book, to_state
 from failure_matrix.site.standing import of_item
 from failure_matrix.site.tables import Section, Table, TableRow
@@ -24,7 +25,7 @@ def guard_doubts(book: Book) -> Iterator[TableRow]:
         action = book.catalogue.actions.get(guard.action)
         what = say(Code(visible(guard.guard)), " in ", prose(action.title if action else guard.action))
         badge = say(Badge(guard.verdict)) if guard.verdict else say(guard.outcome)
-        why = of_item(book, f"guard {guard.action} {guard.guard}", guard.verdict or Verdict.VERIFIED, guard.because)
+        why = of_item(book, name_of(guard), guard.verdict or Verdict.VERIFIED, guard.because)
         yield TableRow(cells=cells(what, badge, why.why or prose(guard.because or "")), verdict=guard.verdict)
 
 
@@ -34,7 +35,7 @@ def population(book: Book) -> Section | None:
     for probe in book.evidence.population:
         found = [(id, probe.hits[id]) for id in book.catalogue.states if probe.hits.get(id)]
         hits = join((say(to_state(book, id), f" {number:,}") for id, number in found), ", ")
-        standing = of_item(book, f"population {probe.subject}", probe.verdict, probe.because)
+        standing = of_item(book, name_of(probe), probe.verdict, probe.because)
         tried = f"{probe.combinations:,} combinations, {probe.admitted:,} admitted by the schema"
         rows.append(
             TableRow(
@@ -101,8 +102,7 @@ def cell_doubts(book: Book) -> Iterator[TableRow]:
         what = say(
             prose(action.title if action else id), f"{by}: {count(len(found), 'cell')}, in ", _where(book, found)
         )
-        name = f"cell {found[0].state} {id}" + (f" {found[0].caller}" if found[0].caller else "")
-        standing = of_item(book, name, verdict, because)
+        standing = of_item(book, name_of(found[0]), verdict, because)
         yield TableRow(cells=cells(what, say(Badge(verdict, "")), standing.why), verdict=verdict)
 
 
@@ -111,7 +111,7 @@ def observation_doubts(book: Book) -> Iterator[TableRow]:
     for each in book.evidence.observations:
         if each.verdict is not Verdict.VERIFIED:
             what = say(numbered(each).capitalize(), " of ", _state(book, each.state))
-            standing = of_item(book, f"{numbered(each)} {each.state}", each.verdict, each.because)
+            standing = of_item(book, name_of(each), each.verdict, each.because)
             yield TableRow(cells=cells(what, say(Badge(each.verdict, "")), standing.why), verdict=each.verdict)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from failure_matrix.catalogue.model import Scenario, SessionSetup
+from failure_matrix.catalogue.model import Scenario
 from failure_matrix.evidence.records import OrderRecord, ScenarioRecord, StepRecord, Verdict
 from failure_matrix.site.book import Book
 from failure_matrix.site.views import steps
@@ -50,7 +50,7 @@ class Transcript:
 
 def transcript(book: Book, noun: Scenario, record: ScenarioRecord) -> Transcript:
     """The steps as they are listed."""
-    grid = _Grid(book, noun, record.steps, {**book.catalogue.sessions, **noun.sessions}, "step")
+    grid = _Grid(book, noun, record.steps, "step")
     return Transcript(
         caption=f"Steps of {record.id}",
         sessions=grid.sessions,
@@ -61,16 +61,15 @@ def transcript(book: Book, noun: Scenario, record: ScenarioRecord) -> Transcript
 
 def order_transcript(book: Book, noun: Scenario, record: OrderRecord, name: str) -> Transcript:
     """The same steps in another order; ``name`` begins the ids of its rows."""
-    grid = _Grid(book, noun, record.steps, {**book.catalogue.sessions, **noun.sessions}, name)
+    grid = _Grid(book, noun, record.steps, name)
     return Transcript(caption=f"Steps in the order {name}", sessions=grid.sessions, rows=tuple(grid.rows()), not_run="")
 
 
 class _Grid:
     """Lays steps out in columns; what waits holds its column until its release."""
 
-    def __init__(
-        self, book: Book, noun: Scenario, taken: Sequence[StepRecord], titles: Mapping[str, SessionSetup], anchor: str
-    ) -> None:
+    def __init__(self, book: Book, noun: Scenario, taken: Sequence[StepRecord], anchor: str) -> None:
+        titles = {**book.catalogue.sessions, **noun.sessions}
         self._files = {number: step.sql.origin or "" for number, step in enumerate(noun.steps, 1) if step.sql}
         acting = {step.in_ for step in taken if step.in_ is not None}
         self._book = book

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from failure_matrix.catalogue.model import ABSENT, Action
 from failure_matrix.evidence.records import CellRecord, GuardRecord, Outcome, Verdict, worst
+from failure_matrix.evidence.waiving import name_of
 from failure_matrix.site.book import Book, to_state, to_step
 from failure_matrix.site.standing import of_item
 from failure_matrix.site.tables import Table, TableRow
@@ -174,8 +175,7 @@ def _is_wrong(cell: CellRecord) -> bool:
 def _wrong(book: Book, cell: CellRecord) -> list[Part]:
     if not _is_wrong(cell) or cell.verdict is None:
         return []
-    name = f"cell {cell.state} {cell.action}" + (f" {cell.caller}" if cell.caller else "")
-    return [" ", Badge(cell.verdict, of_item(book, name, cell.verdict, cell.because).note)]
+    return [" ", Badge(cell.verdict, of_item(book, name_of(cell), cell.verdict, cell.because).note)]
 
 
 def _quiet(book: Book, records: Sequence[CellRecord], *, whole: bool) -> Iterator[Phrase]:
@@ -260,9 +260,8 @@ def _guard(book: Book, record: GuardRecord) -> TableRow:
     where = f" in {prose(record.function)}" if record.function else ""
     why = record.noticed_by[0] if record.noticed_by else record.because or ""
     wrong = record.verdict not in (Verdict.VERIFIED, None)
-    name = f"guard {record.action} {record.guard}"
     badge: list[Part] = (
-        [" ", Badge(record.verdict, of_item(book, name, record.verdict, record.because).note)]
+        [" ", Badge(record.verdict, of_item(book, name_of(record), record.verdict, record.because).note)]
         if wrong and record.verdict
         else []
     )
